@@ -176,10 +176,15 @@ fn a_scan_by_srun_measures_every_node_that_slurm_gives_and_leaves_nothing() {
         let ran = console.run(&[&["run", &file, "--new", "--visits", "1", "--json"], more].concat()).unwrap();
         ran.json().unwrap_or_else(|why| panic!("{why:#}: {}", ran.err))
     };
+    let (console, broadcasts) = counted(&fleet, console, "sbcast");
     let report = scan(&console, &[]);
     for name in ["n001", "n002", "n003"] {
         assert!(values(&report, name) > 0, "{name}: {}", node(&report, name));
     }
+    assert_eq!(broadcasts(), 1);
+    let again = scan(&console, &["-w", "n[001-002]"]);
+    assert!(values(&again, "n001") > 0 && values(&again, "n002") > 0, "{again}");
+    assert_eq!(broadcasts(), 1, "nodes that have the probe are not sent it again");
     let fourth = node(&report, "n004").to_string();
     assert!(fourth.contains("IDLE+DRAIN (bad fan)"), "{fourth}");
     nothing_left(&mut fleet, &slurm, &["n001", "n002", "n003", "n004"]);
@@ -209,6 +214,18 @@ fn a_scan_by_srun_measures_every_node_that_slurm_gives_and_leaves_nothing() {
     assert_eq!(shared, doctor.matches(", sha256 ").count(), "{doctor}");
     slurm.run(&["scancel", &id]).unwrap();
     nothing_left(&mut fleet, &slurm, &["n001", "n002"]);
+}
+
+/// `console`, and how often it has started `program` of Slurm.
+fn counted(fleet: &Fleet, console: Console, program: &str) -> (Console, impl Fn() -> usize + use<>) {
+    let (folder, starts) = (fleet.path("counted"), fleet.path("starts"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = format!("{folder}/{program}");
+    let path = std::env::var("PATH").unwrap();
+    std::fs::write(&file, format!("#!/bin/sh\necho >> {starts}\nPATH={path} exec {program} \"$@\"\n")).unwrap();
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let console = console.with("PATH", &format!("{folder}:{path}"));
+    (console, move || std::fs::read_to_string(&starts).unwrap_or_default().lines().count())
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::keyring::KeyRing;
 use crate::link::LinkState;
 use crate::probe::Probe;
 use crate::settings::Settings;
-use crate::slurm::Seats;
+use crate::slurm::{Seats, Starting};
 use crate::target::{Records, Resolver};
 use crate::transport::Transport;
 use crate::trust::{Asked, Trust};
@@ -47,7 +47,8 @@ impl Shared {
         let launcher = settings.slurm.clone().filter(|_| settings.transport == Transport::Slurm);
         let mut shared = Self::new(settings);
         if let Some(launcher) = launcher {
-            let seats = launcher.seats(nodes, probe, &shared.settings.tell).await;
+            let work = Starting { probe, scratch: &shared.settings.scratch, tell: &shared.settings.tell };
+            let seats = launcher.seats(nodes, work).await;
             if let Some(shared) = Arc::get_mut(&mut shared) {
                 shared.seats = seats;
             }

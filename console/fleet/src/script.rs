@@ -42,6 +42,12 @@ if [ $c = gzip ]; then e=$( { head -c $z | gzip -dc > "$t"; } 2>&1 ); else e=$( 
 same "$t" && chmod 700 "$t" && mv -f "$t" "$p" || { say BAD $d: $e; exit 4; };
 trap - 0 1 2 13 15; say READY $$ sent $p; exec "$p" @ARGUMENT@"#;
 
+/// Says whether the probe for this node lies where [`INSTALL`] would find it; that checks what it finds.
+const FIND: &str = r#"LC_ALL=C; export LC_ALL; u=$(id -u); i=$(uname -n | tr -cd A-Za-z0-9.-); w=lacks; say() { :; }; gone() { :; };
+find() { for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do
+p=$b/muster-$u/$f.$i; [ -n "$b" ] && [ -f "$p" ] && [ -x "$p" ] && [ -O "$p" ] && w=has; done; echo "$n $w $SLURMD_NODENAME"; };
+trap find 0; @BUILDS@"#;
+
 /// Removes what is this host's from every probe directory of ours, and the directory when no other host has anything in it; says which.
 /// Another host may have removed it meanwhile.
 /// A name without a host is an older muster's.
@@ -105,6 +111,18 @@ pub(crate) fn install(word: &str, probe: &Probe, scratch: &[String], argument: &
     let [lies, removed] = seed.map_or_else(|| NONE.map(str::to_owned), Seed::values);
     let script = INSTALL.replace("@BUILDS@", &builds(probe)).replace("@SEED@", &lies);
     wrap(&format!("n={word}; {}; {removed}; ", values(probe.main())), &script, scratch, argument)
+}
+
+/// A command that says of a node, by its name in Slurm, whether `probe` is there; [`found`] reads it.
+pub(crate) fn find(word: &str, probe: &Probe, scratch: &[String]) -> String {
+    let script = FIND.replace("@BUILDS@", &builds(probe));
+    wrap(&format!("n={word}; {}; ", values(probe.main())), &script, scratch, "")
+}
+
+/// The node of a line that [`find`] said, and whether the probe is there.
+pub(crate) fn found<'a>(line: &'a str, word: &str) -> Option<(&'a str, bool)> {
+    let (verb, node) = line.trim_end().strip_prefix(word)?.strip_prefix(' ')?.split_once(' ')?;
+    Some((node, verb == "has"))
 }
 
 /// What the script has to know of a build.
@@ -224,7 +242,7 @@ mod tests {
 
     #[test]
     fn nothing_in_the_scripts_upsets_a_login_shell() {
-        for script in [INSTALL, CLEAN] {
+        for script in [INSTALL, FIND, CLEAN] {
             assert!(!script.contains(['\'', '!']));
         }
         assert!(!install("w", &probe(), &[], "serve", None).contains('\n'));
@@ -246,6 +264,20 @@ mod tests {
         assert!(matches!(answers(&second, "w").as_slice(), [Answer::Ready { kept: true, .. }]), "{second}");
         let gone = sh(home.path(), &clean("w", &[]), b"");
         assert!(answers(&gone, "w").iter().any(|a| matches!(a, Answer::Gone(_))), "{gone}");
+    }
+
+    #[test]
+    fn a_node_says_whether_it_has_the_probe() {
+        let home = tempfile::tempdir().unwrap();
+        let probe = probe();
+        let find = format!("export SLURMD_NODENAME=n001; {}", find("w", &probe, &[]));
+        let says = || sh(home.path(), &find, b"");
+        assert_eq!(found(&says(), "w"), Some(("n001", false)));
+        sh(home.path(), &install("w", &probe, &[], "serve", None), &probe.main().packed().unwrap());
+        assert_eq!(found(&says(), "w"), Some(("n001", true)));
+        sh(home.path(), &clean("w", &[]), b"");
+        assert_eq!(found(&says(), "w"), Some(("n001", false)));
+        assert_eq!(found("n001", "w"), None);
     }
 
     #[test]

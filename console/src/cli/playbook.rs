@@ -72,7 +72,9 @@ fn delivery(nodes: usize, probe: &Probe, config: &Config) -> String {
     let all = Unit::Bytes.show(probe.builds().map(Build::size).sum::<usize>() as f64);
     match (transport, slurm.shared) {
         (Transport::Slurm, Some(folder)) => format!("probe: {all} once, into {folder}, which all nodes share"),
-        (Transport::Slurm, None) => format!("probe: {once} once to Slurm's sbcast, which passes it on to all nodes"),
+        (Transport::Slurm, None) => {
+            format!("probe: {once} once to Slurm's sbcast, which passes it on to all nodes, unless they all have it")
+        }
         _ => over_ssh(nodes, probe.main().sent_size(), config.fan_out.value),
     }
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use muster_wire::clean;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::step::program;
 use super::{Options, host_list};
@@ -26,16 +26,27 @@ const KEEPER: &str = r#""$@" </dev/null & p=$!; exec >/dev/null; cat; kill $p 2>
 /// What salloc runs: says its job, and sleeps until it is ended.
 const HOLDER: &str = r#"echo "muster-job $SLURM_JOB_ID"; exec sleep 2147483647"#;
 
+/// What salloc says on its error output once the nodes are given. It runs our command only when it has seen them ready, and looks ever
+/// more seldom: half a second, one and a half, three.
+const GRANTED: &str = "Granted job allocation ";
+
 /// Nodes that Slurm gave to a job of ours; it ends when this is dropped.
 pub(super) struct Allocation {
     pub(super) job: String,
     pub(super) nodes: HashSet<String>,
     over: Arc<AtomicBool>,
+    until: Instant,
+    ready: watch::Receiver<bool>,
+    words: Words,
     _hold: ChildStdin,
 }
 
+/// What salloc said on its error output.
+#[derive(Clone, Default)]
+struct Words(Arc<Mutex<Vec<u8>>>);
+
 impl Allocation {
-    /// Asks for all of `nodes` and waits until Slurm gives them.
+    /// Asks for all of `nodes` and waits until Slurm gives them. They may still be made [ready](Self::ready).
     pub(super) async fn of(nodes: &[String], options: &Options) -> Result<Self, String> {
         let mut keeper = program("sh");
         keeper.args(["-c", KEEPER, "sh", "salloc", "--job-name=muster", "--ntasks-per-node=1", "--mem=0", "--no-kill"]);
@@ -48,37 +59,36 @@ impl Allocation {
         let mut child = keeper.spawn().map_err(failed)?;
         let none = || failed(std::io::ErrorKind::BrokenPipe.into());
         let hold = child.stdin.take().ok_or_else(none)?;
-        let words: Arc<Mutex<Vec<u8>>> = Arc::default();
-        if let Some(mut errors) = child.stderr.take() {
-            let words = words.clone();
-            tokio::spawn(async move {
-                let mut some = [0; 512];
-                while let Ok(read @ 1..) = errors.read(&mut some).await {
-                    let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
-                    let room = KEPT.saturating_sub(words.len()).min(read);
-                    words.extend_from_slice(some.get(..room).unwrap_or_default());
-                }
-            });
-        }
-        let over = Arc::new(AtomicBool::new(false));
-        let (tell, told) = oneshot::channel();
-        tokio::spawn(follow(child.stdout.take().ok_or_else(none)?, tell, over.clone()));
+        let (words, over) = (Words::default(), Arc::new(AtomicBool::new(false)));
+        let (job, mut told) = watch::channel(None);
+        let (seen, ready) = watch::channel(false);
+        tokio::spawn(listen(child.stderr.take().ok_or_else(none)?, job.clone(), words.clone()));
+        tokio::spawn(follow(child.stdout.take().ok_or_else(none)?, (job, seen), over.clone()));
         let wait = options.wait.unwrap_or(WAIT);
-        let said = || {
-            let words = words.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let text = String::from_utf8_lossy(&words).into_owned();
-            let lines = text.lines().map(|line| line.trim_start_matches("salloc: ").trim_start_matches("error: "));
-            clean(&lines.collect::<Vec<_>>().join("; "), 300)
-        };
-        match timeout(Duration::from_secs(wait.into()), told).await {
-            Ok(Ok(job)) => Ok(Self { job, nodes: nodes.iter().cloned().collect(), over, _hold: hold }),
-            Ok(Err(_)) => {
+        let until = Instant::now() + Duration::from_secs(wait.into());
+        let granted = async { told.wait_for(Option::is_some).await.ok().and_then(|job| job.clone()) };
+        match timeout_at(until, granted).await {
+            Ok(Some(job)) => {
+                Ok(Self { job, nodes: nodes.iter().cloned().collect(), over, until, ready, words, _hold: hold })
+            }
+            Ok(None) => {
                 // Its last words may come a moment after its end.
                 let _ = timeout(Duration::from_secs(1), child.wait()).await;
-                Err(format!("salloc gave no nodes: {}", said()))
+                Err(format!("salloc gave no nodes: {}", words.text()))
             }
-            Err(_) => Err(format!("Slurm gave no nodes within {wait} s (wait=SECONDS is how long): {}", said())),
+            Err(_) => Err(format!("Slurm gave no nodes within {wait} s (wait=SECONDS is how long): {}", words.text())),
         }
+    }
+
+    /// Waits until salloc has seen all nodes ready: their prolog is over.
+    pub(super) async fn ready(&self) -> Result<(), String> {
+        let mut ready = self.ready.clone();
+        let why = match timeout_at(self.until, ready.wait_for(|ready| *ready)).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(_)) => "Slurm took them back",
+            Err(_) => "not all were ready in time (wait=SECONDS is how long)",
+        };
+        Err(format!("Slurm job {}: {why}: {}", self.job, self.words.text()))
     }
 
     /// Whether it ended, by another hand than ours.
@@ -87,16 +97,51 @@ impl Allocation {
     }
 }
 
-/// Tells the job once it is known, and notes the end of salloc.
-async fn follow(output: ChildStdout, tell: oneshot::Sender<String>, over: Arc<AtomicBool>) {
+impl Words {
+    fn add(&self, line: &str) {
+        let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = KEPT.saturating_sub(words.len()).min(line.len());
+        words.extend_from_slice(line.as_bytes().get(..room).unwrap_or_default());
+        words.push(b'\n');
+    }
+
+    fn text(&self) -> String {
+        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let text = String::from_utf8_lossy(&words).into_owned();
+        let lines = text.lines().map(|line| line.trim_start_matches("salloc: ").trim_start_matches("error: "));
+        clean(&lines.collect::<Vec<_>>().join("; "), 300)
+    }
+}
+
+/// Keeps what salloc says, and tells the job as soon as its nodes are given.
+async fn listen(errors: ChildStderr, job: watch::Sender<Option<String>>, words: Words) {
+    let mut lines = BufReader::new(errors).split(b'\n');
+    while let Ok(Some(line)) = lines.next_segment().await {
+        let line = String::from_utf8_lossy(&line);
+        words.add(&line);
+        if let Some(id) = line.split_once(GRANTED).and_then(|(_, id)| id_of(id)) {
+            job.send_replace(Some(id));
+        }
+    }
+}
+
+/// Tells the job, if nobody did, and that its nodes are ready; and notes the end of salloc.
+async fn follow(
+    output: ChildStdout,
+    (job, ready): (watch::Sender<Option<String>>, watch::Sender<bool>),
+    over: Arc<AtomicBool>,
+) {
     let mut lines = BufReader::new(output.take(64 << 10)).lines();
-    let mut tell = Some(tell);
     while let Ok(Some(line)) = lines.next_line().await {
-        let job =
-            line.strip_prefix("muster-job ").filter(|job| !job.is_empty() && job.bytes().all(|b| b.is_ascii_digit()));
-        if let (Some(job), Some(tell)) = (job, tell.take()) {
-            let _ = tell.send(job.to_owned());
+        if let Some(id) = line.strip_prefix("muster-job ").and_then(id_of) {
+            job.send_replace(Some(id));
+            ready.send_replace(true);
         }
     }
     over.store(true, Ordering::Relaxed);
+}
+
+fn id_of(text: &str) -> Option<String> {
+    let id = text.trim();
+    (!id.is_empty() && id.bytes().all(|b| b.is_ascii_digit())).then(|| id.to_owned())
 }

@@ -1,27 +1,20 @@
 //! In which allocation is each node worked on, from its first work to half a minute after its last?
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
-use tokio::time::timeout;
 
 use super::allocation::Allocation;
-use super::step::program;
-use super::{Listed, Options, Step, listed};
+use super::{Listed, Options, Starting, Step, listed};
 use crate::hostlist::fold;
 use crate::link::{Failure, FailureKind, Phase};
-use crate::probe::{Build, Probe};
-use crate::script::{self, Seed};
-use crate::tell::Tell;
+use crate::script::Seed;
 
 /// Nodes are given back when nobody has worked on them for this long.
 const KEPT: Duration = Duration::from_secs(30);
-/// Longest that a broadcast of the probe may take; what did not get it then has it sent.
-const BROADCAST: Duration = Duration::from_secs(120);
 
 /// Starts probes by Slurm. Shared by all work of a console, so that nodes are asked for once.
 pub struct Launcher {
@@ -61,14 +54,14 @@ impl Launcher {
     }
 
     /// A place on each of `nodes`, or why there is none. Waits until Slurm gives the nodes that can be had at all.
-    pub(crate) async fn seats(self: Arc<Self>, nodes: &[&str], probe: Option<&Probe>, tell: &Tell) -> Seats {
+    pub(crate) async fn seats(self: Arc<Self>, nodes: &[&str], work: Starting<'_>) -> Seats {
         self.users.fetch_add(1, Ordering::SeqCst);
         let mut seats = Seats { by_node: HashMap::new(), user: Some(self.clone()) };
         let mut held = self.held.lock().await;
         held.forget_ended();
         let wanted: Vec<String> = nodes.iter().filter(|node| !held.has(node)).map(|node| (*node).to_owned()).collect();
         if !wanted.is_empty() {
-            seats.by_node = self.more(&wanted, &mut held, probe, tell).await;
+            seats.by_node = self.more(&wanted, &mut held, &work).await;
         }
         for node in nodes {
             let seat = held.allocations.iter().find(|(allocation, _)| allocation.nodes.contains(*node));
@@ -81,18 +74,13 @@ impl Launcher {
     }
 
     /// Asks for `wanted`; gives the seats in a job that is not ours, and why others have none.
-    async fn more(
-        &self,
-        wanted: &[String],
-        held: &mut Held,
-        probe: Option<&Probe>,
-        tell: &Tell,
-    ) -> HashMap<String, Seat> {
+    async fn more(&self, wanted: &[String], held: &mut Held, work: &Starting<'_>) -> HashMap<String, Seat> {
         let each = |nodes: &[String], kind: FailureKind, why: &str| -> HashMap<String, Seat> {
             nodes.iter().map(|node| (node.clone(), Err((kind, why.to_owned())))).collect()
         };
+        let shared = self.options.shared.as_deref();
         if let Some(job) = &self.options.job {
-            let seed = self.seed(job, probe).await;
+            let seed = work.seed((job, wanted), shared, std::future::ready(Ok(()))).await.unwrap_or_default();
             let seat = |node: &String| Ok((Step { job: job.clone(), node: node.clone() }, seed.clone()));
             return wanted.iter().map(|node| (node.clone(), seat(node))).collect();
         }
@@ -112,13 +100,15 @@ impl Launcher {
         if wanted.is_empty() {
             return none;
         }
-        tell.say(&format!("asking Slurm for {}", fold(wanted.iter().map(String::as_str))));
+        work.tell.say(&format!("asking Slurm for {}", fold(wanted.iter().map(String::as_str))));
         match Allocation::of(&wanted, &self.options).await {
-            Ok(allocation) => {
-                let seed = self.seed(&allocation.job, probe).await;
-                tell.say(&format!("Slurm job {} has them", allocation.job));
-                held.allocations.push((allocation, seed));
-            }
+            Ok(allocation) => match work.seed((&allocation.job, &wanted), shared, allocation.ready()).await {
+                Ok(seed) => {
+                    work.tell.say(&format!("Slurm job {} has them", allocation.job));
+                    held.allocations.push((allocation, seed));
+                }
+                Err(why) => none.extend(each(&wanted, FailureKind::NoSession, &why)),
+            },
             Err(why) => none.extend(each(&wanted, FailureKind::NoSession, &why)),
         }
         none
@@ -136,20 +126,6 @@ impl Launcher {
         let unreachable = node.is("DOWN") || node.is("NOT_RESPONDING");
         let kind = if unreachable { FailureKind::Unreachable } else { FailureKind::NoSession };
         node.out().then(|| (kind, format!("Slurm gives it to no job: {}{why}", node.state())))
-    }
-
-    /// Puts the probe where all nodes of `job` find it; none where that fails, and each has it sent then.
-    async fn seed(&self, job: &str, probe: Option<&Probe>) -> Option<Seed> {
-        let probe = probe?;
-        let put = match &self.options.shared {
-            Some(folder) => {
-                let one =
-                    |build: &Build| put(&PathBuf::from(folder).join(format!("muster-{}", build.file_name())), build);
-                probe.builds().try_for_each(one).map(|()| Seed::Shared(folder.clone()))
-            }
-            None => broadcast(job, probe).await,
-        };
-        put.inspect_err(|why| log::warn!("Slurm job {job}: the probe is sent to each node by itself: {why}")).ok()
     }
 }
 
@@ -188,48 +164,5 @@ impl Drop for Seats {
                 }
             });
         }
-    }
-}
-
-/// Writes the probe as `file`, unless it lies there already; nodes check what they take.
-fn put(file: &std::path::Path, build: &Build) -> Result<(), String> {
-    let wrong = |why: std::io::Error| format!("{}: {why}", file.display());
-    if !std::fs::metadata(file).is_ok_and(|there| there.len() == build.size() as u64) {
-        let new = file.with_extension(script::word());
-        let written = create(&new, build).and_then(|()| std::fs::rename(&new, file));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&new);
-        }
-        written.map_err(wrong)?;
-    }
-    Ok(())
-}
-
-fn create(file: &std::path::Path, build: &Build) -> std::io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut new = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-    new.write_all(&build.bytes())
-}
-
-/// Sends the probe to all nodes of `job` through Slurm's own tree: the main build, and nodes of another architecture have theirs sent.
-async fn broadcast(job: &str, probe: &Probe) -> Result<Seed, String> {
-    let name = format!("{}.seed", script::word());
-    let (from, to) = (std::env::temp_dir().join(&name), format!("/tmp/{name}"));
-    create(&from, probe.main()).map_err(|why| format!("{}: {why}", from.display()))?;
-    let mut sbcast = program("sbcast");
-    sbcast.arg(format!("--jobid={job}")).arg(&from).arg(&to).kill_on_drop(true).stdin(std::process::Stdio::null());
-    let ended = timeout(BROADCAST, sbcast.output()).await;
-    let _ = std::fs::remove_file(&from);
-    match ended {
-        Ok(Ok(output)) if output.status.success() => Ok(Seed::Broadcast(to)),
-        // Some nodes may have it.
-        Ok(Ok(output)) => {
-            let words = muster_wire::clean(String::from_utf8_lossy(&output.stderr).trim(), 200);
-            log::warn!("Slurm job {job}: sbcast did not reach all nodes, which have the probe sent: {words}");
-            Ok(Seed::Broadcast(to))
-        }
-        Ok(Err(why)) => Err(format!("sbcast: {why}")),
-        Err(_) => Err(format!("sbcast took longer than {} s", BROADCAST.as_secs())),
     }
 }

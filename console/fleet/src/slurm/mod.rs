@@ -9,6 +9,7 @@ mod launcher;
 mod leaf;
 mod listed;
 mod reason;
+mod seed;
 mod spelling;
 mod step;
 
@@ -22,4 +23,5 @@ pub use reason::{Drain, Left, Resume, drain, left_over, ours, reason, resume};
 pub(crate) use explain::explained;
 pub use launcher::Launcher;
 pub(crate) use launcher::Seats;
+pub(crate) use seed::Starting;
 pub(crate) use step::Step;
