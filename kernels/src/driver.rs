@@ -202,7 +202,8 @@ impl Gpu {
         Ok(code::identity(self.engine, (label, modules), self.capability, version()?))
     }
 
-    fn enter(&self) -> Result<(), Trouble> {
+    /// Makes this GPU the one that libraries work on.
+    pub(crate) fn enter(&self) -> Result<(), Trouble> {
         enter(self.index, self.context)
     }
 

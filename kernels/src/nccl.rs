@@ -11,6 +11,10 @@ type Comm = *mut c_void;
 const WORD: c_int = 3;
 const FLOAT: c_int = 7;
 const SUM: c_int = 0;
+/// `ncclRemoteError`: another rank is gone, or the network to it.
+const REMOTE: Code = 6;
+/// Bytes of an [`Id`].
+const ID: usize = 128;
 
 type Collective = unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, Comm, *mut c_void) -> Code;
 type Reduction = unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, c_int, Comm, *mut c_void) -> Code;
@@ -28,7 +32,29 @@ pub enum Operation {
     Deal,
 }
 
-/// A communicator of all GPUs of this node.
+/// What the ranks of a communicator find each other by (`ncclUniqueId`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Id([u8; ID]);
+
+impl Id {
+    /// Reads what [`Id::to_string`] wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.as_bytes().as_chunks::<2>().0;
+        let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let bytes: Vec<u8> = digits.iter().map(byte).collect::<Option<_>>()?;
+        (text.len() == 2 * ID).then(|| bytes.try_into().ok().map(Self))?
+    }
+}
+
+impl std::fmt::Display for Id {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A communicator of all GPUs of this node, alone or among those of others.
 #[derive(Debug)]
 pub struct Nccl {
     library: Library,
@@ -77,6 +103,50 @@ impl Nccl {
         forget();
         self.comms = comms;
         met
+    }
+
+    /// By what other processes meet this one.
+    ///
+    /// # Errors
+    /// In the library's words.
+    pub fn id(&self) -> Result<Id, Trouble> {
+        let mut id = Id([0; ID]);
+        // SAFETY: writes the bytes of one id.
+        self.call::<unsafe extern "C" fn(*mut Id) -> Code>("ncclGetUniqueId", |f| unsafe { f(&raw mut id) })?;
+        Ok(id)
+    }
+
+    /// Brings `gpus` together with those of all other processes that have `id`: `world` in all, these from `first` on. Returns
+    /// once all are there.
+    ///
+    /// # Errors
+    /// In the library's words; [`Trouble::NotRun`] where another rank is at fault.
+    pub fn join(&mut self, gpus: &[Gpu], id: Id, (first, world): (usize, usize)) -> Result<(), Trouble> {
+        type Init = unsafe extern "C" fn(*mut Comm, c_int, Id, c_int) -> Code;
+        self.leave()?;
+        let mut comms = vec![std::ptr::null_mut(); gpus.len()];
+        self.bare("ncclGroupStart")?;
+        let mut asked = Ok(());
+        for (rank, (gpu, comm)) in (first..).zip(gpus.iter().zip(&mut comms)) {
+            asked = asked.and_then(|()| gpu.enter()).and_then(|()| {
+                // SAFETY: the place of the communicator outlives the group.
+                self.call::<Init>("ncclCommInitRank", |f| unsafe { f(comm, world as c_int, id, rank as c_int) })
+            });
+        }
+        let ended = self.bare("ncclGroupEnd");
+        forget();
+        self.comms = comms;
+        asked.and(ended)
+    }
+
+    /// Gives back what a communicator takes of every GPU's memory.
+    fn leave(&mut self) -> Result<(), Trouble> {
+        for comm in std::mem::take(&mut self.comms) {
+            // SAFETY: made by this library, and not used again.
+            self.call::<unsafe extern "C" fn(Comm) -> Code>("ncclCommDestroy", |f| unsafe { f(comm) })?;
+        }
+        forget();
+        Ok(())
     }
 
     /// Puts one operation on the streams of all GPUs. `ends` are what each brings and where its result goes; `words` counts
@@ -188,6 +258,7 @@ impl Nccl {
         };
         let words = words.unwrap_or_else(|| format!("error {code}"));
         let last = last.filter(|last| !last.is_empty()).map(|last| format!(": {last}")).unwrap_or_default();
-        Trouble::Failed(format!("{name}: {words}{last}"))
+        let why = format!("{name}: {words}{last}");
+        if code == REMOTE { Trouble::NotRun(why) } else { Trouble::Failed(why) }
     }
 }

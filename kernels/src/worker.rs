@@ -31,7 +31,8 @@ It is started by the probe:
                                         one port of an RDMA adapter writes to itself, in memory of the host and of
                                         a GPU; GID, GPU: an index, or -
   muster-gpu watch PERIOD FINE          what all GPUs do, every PERIOD ms and in part every FINE ms, until nobody listens
-  muster-gpu train MODEL FILE           one rank of a training over many nodes: commands come on stdin, sums in FILE
+  muster-gpu train MODEL FILE [nccl]    one rank of a training over many nodes: commands come on stdin, sums in FILE;
+                                        nccl: say whether NCCL could sum over all nodes
   muster-gpu health                     what NVIDIA's management library tells of every GPU
 Frames of muster's wire contract go to stdout.";
 
@@ -65,7 +66,7 @@ enum Task {
     Health,
     Loopback(verbs::Order),
     Watch(Periods),
-    Train(String, String),
+    Train(String, member::Place),
 }
 
 /// Runs the worker with the arguments of its command line.
@@ -126,7 +127,14 @@ fn understood(args: &[String]) -> Option<Task> {
         [word, all, fine] if word == "watch" => {
             Some(Task::Watch(Periods::of_ms(all.parse().ok()?, fine.parse().ok()?)))
         }
-        [word, model, file] if word == "train" => Some(Task::Train(model.clone(), file.clone())),
+        [word, model, file, nccl @ ..] if word == "train" => {
+            let nccl = match nccl {
+                [] => false,
+                [word] if word == "nccl" => true,
+                _ => return None,
+            };
+            Some(Task::Train(model.clone(), member::Place { file: file.clone(), nccl }))
+        }
         [word, order @ ..] if word == "loopback" => verbs::Order::parse(order).map(Task::Loopback),
         [word, name, profile, all] if word == "run" && all == "all" => {
             Some(Task::RunAll(name.clone(), profile.parse().ok()?))
@@ -158,7 +166,7 @@ fn work(task: &Task, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
         Task::RunAll(name, profile) => {
             bench::run_all(name, &all()?, *profile, say)?;
         }
-        Task::Train(model, file) => member::run((&all()?, model), file, &mut io::stdin().lock(), say)?,
+        Task::Train(model, place) => member::run((&all()?, model), place, &mut io::stdin().lock(), say)?,
         Task::Loopback(order) => verbs::run(order, say)?,
         Task::Watch(periods) => telemetry::run(&Nvml::load()?, *periods, say)?,
         Task::Health => {

@@ -1,5 +1,5 @@
-//! The GPUs of a node as one rank of a training over many nodes, on simulated devices: two nodes, with this test between them, come
-//! to what replicas on CPUs come to.
+//! The GPUs of a node as one rank of a training over many nodes, on simulated devices: two nodes, with this test or NCCL between
+//! them, come to what replicas on CPUs come to, and who is wrong, late or gone is told.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
@@ -28,11 +28,21 @@ struct Rank {
 
 impl Rank {
     fn start(settings: &str) -> Self {
-        let driver = Driver::new(&format!("{TWO}{settings}"));
+        Self::with(Driver::new(&format!("{TWO}{settings}")), &[])
+    }
+
+    /// One that may sum by NCCL.
+    fn able(settings: &str) -> Self {
+        Self::with(Driver::with(&format!("{TWO}{settings}"), &["libnccl.so.2"]), &["nccl"])
+    }
+
+    fn with(driver: Driver, words: &[&str]) -> Self {
         let file = driver.path().join("sums");
         std::fs::write(&file, "").unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_muster-gpu"))
             .args(["train", "lstm-nano", file.to_str().unwrap()])
+            .args(words)
+            .env("NCCL_SOCKET_IFNAME", "=lo")
             .env("LD_LIBRARY_PATH", driver.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -66,8 +76,12 @@ impl Rank {
         }
     }
 
-    fn ask(&mut self, order: &str) -> Result<BTreeMap<String, String>, Outcome> {
+    fn order(&mut self, order: &str) {
         writeln!(self.orders.as_mut().unwrap(), "{order}").unwrap();
+    }
+
+    fn ask(&mut self, order: &str) -> Result<BTreeMap<String, String>, Outcome> {
+        self.order(order);
         self.hear()
     }
 
@@ -134,4 +148,122 @@ fn a_wrong_gpu_ends_it_before_the_first_step_and_an_order_that_nobody_knows_does
     let mut node = Rank::start("");
     node.hear().unwrap();
     assert_eq!(node.ask("begin x"), Err(Outcome::Failed("the training has no command 'begin x'".into())));
+}
+
+type Told = BTreeMap<String, String>;
+
+/// Tells all of them the same, and hears what each answers.
+fn ask_all(nodes: &mut [Rank], order: &str) -> Vec<Result<Told, Outcome>> {
+    nodes.iter_mut().for_each(|node| node.order(order));
+    nodes.iter_mut().map(Rank::hear).collect()
+}
+
+/// Nodes with two GPUs each that NCCL has brought together.
+fn joined(settings: &[&str]) -> Vec<Rank> {
+    let mut nodes: Vec<Rank> = settings.iter().map(|settings| Rank::able(settings)).collect();
+    for node in &mut nodes {
+        assert_eq!(node.hear().unwrap()["nccl"], "22105");
+        assert_eq!(node.ask("alone"), Ok(Told::new()), "NCCL's lines are no frames");
+    }
+    let id = nodes[0].ask("id").unwrap()["id"].clone();
+    let world = 2 * nodes.len();
+    nodes.iter_mut().enumerate().for_each(|(at, node)| node.order(&format!("join {id} {} {world}", 2 * at)));
+    for node in &mut nodes {
+        assert_eq!(node.hear().unwrap()["engine"], "own-ptx+nccl-2.21-nodes");
+    }
+    nodes
+}
+
+fn begin(nodes: &mut [Rank]) {
+    nodes.iter_mut().enumerate().for_each(|(at, node)| node.order(&format!("begin {}", 2 * at)));
+    nodes.iter_mut().for_each(|node| drop(node.hear().unwrap()));
+}
+
+/// What each node answers is wrong with sums of known numbers of those GPUs.
+fn wrong(nodes: &mut [Rank], first: usize, count: usize) -> Vec<Option<String>> {
+    let told = ask_all(nodes, &format!("known {first} {count}"));
+    told.into_iter().map(|told| told.unwrap().get("wrong").cloned()).collect()
+}
+
+#[test]
+fn by_nccl_two_nodes_come_to_the_losses_of_four_replicas_on_cpus_and_to_the_same_weights() {
+    let mut nodes = joined(&["", ""]);
+    assert_eq!(wrong(&mut nodes, 0, 4), [None, None]);
+    begin(&mut nodes);
+    let tape = Model::LstmNano.parallel_sized(Size { batch: 2, seq: 4 });
+    let mut team: Vec<Replica<'_>> = (0..4).map(|_| Replica::new(&tape, SEED).unwrap()).collect();
+    team.iter_mut().enumerate().for_each(|(rank, replica)| replica.load(rank as u64));
+    for step in 0..2 {
+        let answers: Vec<Told> = ask_all(&mut nodes, "backward").into_iter().map(Result::unwrap).collect();
+        let loss: f32 = answers.iter().map(|answer| answer["loss"].parse::<f32>().unwrap()).sum();
+        let right: f32 = team.iter_mut().map(Replica::backward).sum();
+        assert!((loss / right - 1.0).abs() < 2e-2, "step {step}: {loss} and not {right}");
+        let weights: Vec<Told> = ask_all(&mut nodes, "update").into_iter().map(Result::unwrap).collect();
+        assert_eq!(weights[0]["weights"], weights[1]["weights"]);
+        let mut own = vec![0.0; team[0].parameters()];
+        team.iter_mut().for_each(|replica| replica.gradients(&mut own));
+        own.iter_mut().for_each(|sum| *sum /= 4.0);
+        team.iter_mut().for_each(|replica| replica.update(&own));
+    }
+    assert_eq!(nodes[0].sums(), [0.0; 0], "no gradient leaves the GPUs");
+}
+
+#[test]
+fn what_one_gpu_of_three_nodes_brings_wrongly_is_wrong_everywhere_and_told_apart_by_bringing_it_alone() {
+    let mut nodes = joined(&["", "nccl ncclAllReduce 1001\n", ""]);
+    let all = wrong(&mut nodes, 0, 6);
+    assert!(all.iter().all(|why| why.as_ref().is_some_and(|why| why.starts_with("GPU 0 holds "))), "{all:?}");
+    let alone: Vec<bool> = (0..6).map(|gpu| wrong(&mut nodes, gpu, 1).iter().any(Option::is_some)).collect();
+    assert_eq!(alone, [false, false, false, true, false, false], "GPU 1 of the second node");
+}
+
+#[test]
+fn all_wait_for_a_slow_rank_whose_sums_are_right() {
+    let [quick, slow] = ["", "nccl ncclAllReduce 1002\n"].map(|settings| {
+        let mut nodes = joined(&["", settings]);
+        let begun = std::time::Instant::now();
+        assert_eq!(wrong(&mut nodes[..], 0, 4), [None, None]);
+        begun.elapsed()
+    });
+    assert!(slow > quick + std::time::Duration::from_millis(100), "{slow:?} {quick:?}");
+}
+
+#[test]
+fn a_node_that_leaves_is_an_error_of_the_others_and_not_their_fault() {
+    let mut nodes = joined(&["", "gpu 1 lost after=400\n"]);
+    begin(&mut nodes);
+    let ended = loop {
+        let answers = ask_all(&mut nodes, "backward");
+        if answers.iter().any(Result::is_err) {
+            break answers;
+        }
+        ask_all(&mut nodes, "update");
+    };
+    let Err(Outcome::Failed(why)) = &ended[1] else { panic!("{ended:?}") };
+    assert!(why.contains("GPU 1: "), "{why}");
+    let Err(Outcome::NotRun(why)) = &ended[0] else { panic!("{ended:?}") };
+    assert!(why.contains("remote process exited or there was a network error"), "{why}");
+}
+
+#[test]
+fn an_error_that_nccl_finds_beside_is_told_while_the_others_are_waited_for() {
+    let mut nodes = joined(&["", ""]);
+    begin(&mut nodes);
+    nodes[0].order("backward");
+    drop(nodes.pop());
+    let Err(Outcome::NotRun(why)) = nodes[0].hear() else { panic!("it went on") };
+    assert!(why.starts_with("GPU 0: ") && why.contains("remote process"), "{why}");
+}
+
+#[test]
+fn without_the_library_or_with_another_version_a_node_says_so_and_trains_all_the_same() {
+    let mut node = Rank::with(Driver::new(TWO), &["nccl"]);
+    assert_eq!(node.hear().unwrap()["nccl.lacks"], "no libnccl.so.2 on this node");
+    node.ask("begin 0").unwrap();
+    let mut node = Rank::able("nccl-version 22304\n");
+    assert_eq!(node.hear().unwrap()["nccl"], "22304");
+    let mut node = Rank::able("nccl ncclCommInitRank 2\n");
+    node.hear().unwrap();
+    let Err(Outcome::Failed(why)) = node.ask("alone") else { panic!("it went on") };
+    assert_eq!(why, "ncclCommInitRank: unhandled system error (run with NCCL_DEBUG=INFO for details)");
 }

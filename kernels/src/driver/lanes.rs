@@ -1,6 +1,7 @@
 //! Work side by side on one GPU: a second stream, and how long both take together.
 
 use cudarc::driver::result;
+use cudarc::driver::sys::CUresult;
 
 use super::{Gpu, Trouble, event, failed};
 
@@ -35,6 +36,20 @@ impl Gpu {
         self.enter()?;
         // SAFETY: as above.
         unsafe { result::event::record(self.end, self.stream) }.map_err(failed("cuEventRecord"))
+    }
+
+    /// Whether the stream has come to where the time ends.
+    ///
+    /// # Errors
+    /// When something before it went wrong.
+    pub fn clock_stopped(&self) -> Result<bool, Trouble> {
+        self.enter()?;
+        // SAFETY: the event is ours.
+        match unsafe { result::event::query(self.end) } {
+            Ok(()) => Ok(true),
+            Err(error) if error.0 == CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            Err(error) => Err(failed("waiting for the GPU")(error)),
+        }
     }
 
     /// Milliseconds between the two marks, once the stream was waited for.

@@ -66,6 +66,24 @@ pub fn wrong_sums(ends: &[(&Gpu, u64)], (chunk, pages): (usize, usize), seed: u3
     Ok(owners.into_iter().find_map(first).map(|(owner, rank, [words, bits])| Wrong { owner, rank, words, bits }))
 }
 
+/// The first GPU whose `vectors` elements of 16 bytes are not the sums over `count` GPUs.
+///
+/// # Errors
+/// With the driver's words.
+pub(super) fn wrong_alike(
+    ends: &[(&Gpu, u64)],
+    vectors: usize,
+    (count, seed): (usize, u32),
+) -> Result<Option<Wrong>, Trouble> {
+    for (rank, (gpu, output)) in ends.iter().enumerate() {
+        let [words, bits, ..] = sums(gpu, *output, (count, 1, vectors), seed)?.first().copied().unwrap_or_default();
+        if words > 0 {
+            return Ok(Some(Wrong { owner: rank, rank, words, bits }));
+        }
+    }
+    Ok(None)
+}
+
 /// What `check_sums` wrote about each page of so many elements, of sums over `count` GPUs.
 fn sums(
     gpu: &Gpu,

@@ -1,7 +1,7 @@
 //! Whose fault it is when GPUs that train together do not come to what they must: known numbers are summed, and all GPUs compute
 //! the same.
 
-use super::known::{fill_summands, wrong_sums};
+use super::known::{fill_summands, wrong_alike, wrong_sums};
 use super::{Team, Way, wait};
 use crate::driver::{Gpu, Trouble};
 
@@ -15,13 +15,20 @@ const TRIES: usize = 4;
 /// The driver's or the library's.
 pub fn all(team: &Team<'_>, way: &Way<'_>) -> Result<Vec<String>, Trouble> {
     let sums = sums(team, way)?;
+    Ok(sums.into_iter().chain(of_batch(team)?).collect())
+}
+
+/// The same of computing alone, without sums.
+///
+/// # Errors
+/// The driver's, with the GPU.
+pub fn of_batch(team: &Team<'_>) -> Result<Vec<String>, Trouble> {
     team.restart()?;
-    let odd = odd_of_batch(&team.same_batch()?, |gpu, others| {
+    Ok(odd_of_batch(&team.same_batch()?, |gpu, others| {
         format!(
             "GPU {gpu}: its gradients of the same batch are not those of {others} other GPUs: this GPU computes wrongly"
         )
-    });
-    Ok(sums.into_iter().chain(odd).collect())
+    }))
 }
 
 /// What is wrong after so many steps that left all GPUs with the same weights.
@@ -70,8 +77,40 @@ fn sums(team: &Team<'_>, way: &Way<'_>) -> Result<Option<String>, Trouble> {
         way.settled()?;
         let ends: Vec<(&Gpu, u64)> = gpus.iter().zip(part.places.iter().copied()).collect();
         if let Some(wrong) = wrong_sums(&ends, (part.chunk as usize, 1), SEED)? {
-            let whose = if matches!(way, Way::Nccl(_)) { wrong.of_anybody() } else { wrong.of_own_kernels() };
+            let whose =
+                if matches!(way, Way::Nccl(_) | Way::Nodes(_)) { wrong.of_anybody() } else { wrong.of_own_kernels() };
             return Ok(Some(format!("a sum of known numbers: {whose}")));
+        }
+    }
+    Ok(None)
+}
+
+/// The same over all GPUs of many nodes, those of this one from `own` on: `count` of them from `first` on bring known numbers, the
+/// others zeros. At most 256 may bring some, or sums are not exact.
+///
+/// # Errors
+/// The driver's or the library's.
+pub fn over_nodes(
+    team: &Team<'_>,
+    way: &Way<'_>,
+    (first, count): (usize, usize),
+    own: usize,
+) -> Result<Option<String>, Trouble> {
+    let gpus = team.sides();
+    for (number, part) in team.parts().iter().enumerate() {
+        let bytes = part.vectors as usize * 16;
+        for (rank, (gpu, at)) in (own..).zip(gpus.iter().zip(&part.places)) {
+            match rank.checked_sub(first).filter(|rank| *rank < count) {
+                Some(rank) => fill_summands(gpu, (*at, bytes), (SEED, rank))?,
+                None => gpu.put_at(*at, &vec![0_u32; bytes / 4])?,
+            }
+        }
+        wait(gpus)?;
+        way.start(gpus, team.parts(), number)?;
+        team.settle(way)?;
+        let ends: Vec<(&Gpu, u64)> = gpus.iter().zip(part.places.iter().copied()).collect();
+        if let Some(wrong) = wrong_alike(&ends, part.vectors as usize, (count, SEED))? {
+            return Ok(Some(wrong.of_anybody()));
         }
     }
     Ok(None)

@@ -1,12 +1,18 @@
 //! One model trained by all GPUs of a node, each on data of its own: while a GPU still goes backward, gradients that are there are
 //! summed over all of them on a second stream.
 
+use std::thread;
+use std::time::Duration;
+
 use muster_tape::Bucket;
 
 use super::way::{Part, Way, part};
 use super::{meet, wait};
 use crate::driver::{Gpu, Trouble};
 use crate::train::{Plan, Replica, lacking};
+
+/// How often it is looked whether sums over many nodes are there.
+const LOOK: Duration = Duration::from_micros(50);
 
 /// Replicas of one model, on one GPU each.
 #[derive(Debug)]
@@ -94,6 +100,39 @@ impl<'a> Team<'a> {
         self.gpus.iter().map(Gpu::clocked).collect()
     }
 
+    /// As [`Team::backward`] where `way` goes over many nodes: `computed` is called once no GPU of this node computes any more, and
+    /// only the sums are waited for.
+    ///
+    /// # Errors
+    /// As of [`Team::step`]; of NCCL also while it is waited for.
+    pub fn backward_over_nodes(&self, way: &Way<'_>, computed: &mut dyn FnMut()) -> Result<Vec<f64>, Trouble> {
+        self.gpus.iter().try_for_each(Gpu::start_clock)?;
+        let put = self.go_back(way);
+        if matches!(put, Err(Trouble::NotRun(_))) {
+            // Another node is gone already.
+            computed();
+        }
+        put?;
+        self.gpus.iter().try_for_each(Gpu::stop_clock)?;
+        self.take_over()?;
+        come(self.gpus, &|| Ok(()))?;
+        computed();
+        self.settle(way)?;
+        wait(self.gpus)?;
+        self.gpus.iter().map(Gpu::clocked).collect()
+    }
+
+    /// Waits for sums that may never end as another node may not come, unless NCCL sees that.
+    ///
+    /// # Errors
+    /// The driver's or the library's, with the GPU where that is known.
+    pub fn settle(&self, way: &Way<'_>) -> Result<(), Trouble> {
+        self.sides.iter().try_for_each(Gpu::stop_clock)?;
+        come(&self.sides, &|| way.settled())?;
+        wait(&self.sides)?;
+        way.settled()
+    }
+
     /// Milliseconds of the sums alone, of whatever the gradients are.
     ///
     /// # Errors
@@ -169,4 +208,15 @@ impl<'a> Team<'a> {
         meet(&self.sides)?;
         self.gpus.iter().zip(&self.sides).try_for_each(|(gpu, side)| side.mark().and_then(|()| gpu.follow(side)))
     }
+}
+
+/// Waits until all have come to where their clocks stop, or `look` knows that they never will.
+fn come(gpus: &[Gpu], look: &dyn Fn() -> Result<(), Trouble>) -> Result<(), Trouble> {
+    for gpu in gpus {
+        while !gpu.clock_stopped().map_err(|trouble| trouble.about(&format!("GPU {}", gpu.index)))? {
+            look()?;
+            thread::sleep(LOOK);
+        }
+    }
+    Ok(())
 }

@@ -14,13 +14,16 @@ pub struct Part {
     pub places: Vec<u64>,
     /// Elements of 16 bytes.
     pub chunk: u64,
+    /// Elements of 16 bytes that hold what is to be summed, however many GPUs there are.
+    pub vectors: u64,
 }
 
 /// The part of `floats` floats at `places`. It reaches up to 4 floats for each GPU further, to where that divides evenly.
 #[must_use]
 pub fn part(places: Vec<u64>, floats: usize) -> Part {
-    let chunk = floats.div_ceil(4).div_ceil(places.len().max(1)) as u64;
-    Part { places, chunk }
+    let vectors = floats.div_ceil(4);
+    let chunk = vectors.div_ceil(places.len().max(1)) as u64;
+    Part { places, chunk, vectors: vectors as u64 }
 }
 
 /// How parts are summed.
@@ -32,6 +35,8 @@ pub enum Way<'a> {
     Direct(Vec<Direct>),
     /// By NCCL, whose ranks have met.
     Nccl(&'a Nccl),
+    /// By NCCL over all GPUs of many nodes, which have met.
+    Nodes(&'a Nccl),
     /// By copies through the host and own kernels.
     Host(Host),
 }
@@ -67,6 +72,7 @@ impl Way<'_> {
         match self {
             Self::Alone | Self::Direct(_) => own.to_owned(),
             Self::Nccl(nccl) => format!("{own}+{}", nccl.engine()),
+            Self::Nodes(nccl) => format!("{own}+{}-nodes", nccl.engine()),
             Self::Host(_) => format!("{own}-host"),
         }
     }
@@ -76,11 +82,13 @@ impl Way<'_> {
     /// # Errors
     /// When the driver or the library does not take it.
     pub fn start(&self, gpus: &[Gpu], parts: &[Part], number: usize) -> Result<(), Trouble> {
-        let Part { places, chunk } = &parts[number];
+        let Part { places, chunk, vectors } = &parts[number];
         match self {
             Self::Alone => Ok(()),
             Self::Direct(sums) => sums[number].start(gpus),
             Self::Nccl(nccl) => nccl.sum(gpus, places, *chunk as usize * gpus.len() * 4),
+            // Nodes may have different numbers of GPUs.
+            Self::Nodes(nccl) => nccl.sum(gpus, places, *vectors as usize * 4),
             Self::Host(host) => host.start(gpus, places, *chunk),
         }
     }
@@ -91,7 +99,7 @@ impl Way<'_> {
     /// In the library's words.
     pub fn settled(&self) -> Result<(), Trouble> {
         match self {
-            Self::Nccl(nccl) => nccl.settled(),
+            Self::Nccl(nccl) | Self::Nodes(nccl) => nccl.settled(),
             Self::Alone | Self::Direct(_) | Self::Host(_) => Ok(()),
         }
     }

@@ -239,6 +239,17 @@ pub extern "C" fn cuEventRecord(event: usize, stream: usize) -> Code {
 }
 
 #[unsafe(no_mangle)]
+pub extern "C" fn cuEventQuery(event: usize) -> Code {
+    let mut state = state();
+    state.settle();
+    let Some(card) = state.card_of_event(event) else { return INVALID_HANDLE };
+    match state.cards[card].usable() {
+        Ok(()) if state.happened(event).is_none() => NOT_READY,
+        usable => done(usable),
+    }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usize) -> Code {
     let state = state();
     match (state.happened(start), state.happened(end)) {

@@ -28,8 +28,11 @@ pub struct Config {
     /// What the management library answers when it is started.
     pub nvml: i32,
     /// Functions of NCCL, cuBLAS, cuBLASLt and cuDNN that fail, with their code; 1000 for one that never ends, 1001 for
-    /// one that computes something else, 1002 for one that takes ten times as long.
+    /// one that computes something else, 1002 for one that takes ten times as long, 1003 for one that never ends where other
+    /// processes take part.
     pub failing: Vec<(String, i32)>,
+    /// Version that NCCL reports.
+    pub nccl: i32,
     /// Bytes per second from one device to another.
     pub link: f64,
     /// Ways between devices that are not as the others: from, to.
@@ -64,6 +67,7 @@ impl Default for Config {
             init: 0,
             nvml: 0,
             failing: Vec::new(),
+            nccl: 22_105,
             link: 20e6,
             links: Vec::new(),
             dma_buf: true,
@@ -79,7 +83,7 @@ impl Default for Config {
 
 impl Config {
     /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999`, `gpu 3 flip sm=5 unit=mma bit=12 every=9`,
-    /// `link 0 1 slow factor=4`, `no-dma-buf`, `adapters 2e6`, `adapters flip bit=3 every=100`, `nccl ncclAllReduce 1`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`,
+    /// `link 0 1 slow factor=4`, `no-dma-buf`, `adapters 2e6`, `adapters flip bit=3 every=100`, `nccl ncclAllReduce 1`, `nccl-version 22304`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`,
     /// `gpu 3 lacks power` and, with a result of `nvml.h`, `gpu 3 answers power 15`.
     ///
     /// # Errors
@@ -117,6 +121,7 @@ impl Config {
             ["no-dma-buf"] => self.dma_buf = false,
             ["adapters", rate] => self.adapters = Some(number(rate)?),
             ["adapters", fault @ ..] => self.through_adapters.add(fault)?,
+            ["nccl-version", n] => self.nccl = number(n)?,
             ["nccl" | "cublas" | "cublaslt" | "cudnn", function, code] => {
                 self.failing.push(((*function).to_owned(), number(code)?))
             }

@@ -12,6 +12,7 @@ mod dense;
 mod errors;
 mod graph;
 mod nccl;
+mod nodes;
 mod nvml;
 mod peer;
 mod queue;

@@ -1,4 +1,5 @@
-//! NCCL, for those who load this file by its name: operations over all simulated devices, one communicator of all.
+//! NCCL, for those who load this file by its name: operations over all simulated devices, one communicator of all; `nodes` has
+//! those of several processes.
 
 #![expect(unsafe_code, reason = "a C interface: pointers come from the caller, who promises what nccl.h says")]
 
@@ -7,14 +8,18 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
 use super::errors::{Code, ILLEGAL_ADDRESS};
+use super::nodes::{card_of, is_broken, join_asked, world_of};
 use super::queue::Work;
 use super::state::{LATENCY, State, state};
 
-const SYSTEM: Code = 2;
-const INTERNAL: Code = 3;
-const INVALID_USAGE: Code = 5;
+pub(super) const SYSTEM: Code = 2;
+pub(super) const INTERNAL: Code = 3;
+pub(super) const INVALID_USAGE: Code = 5;
+pub(super) const REMOTE: Code = 6;
+/// Settings from here on are faults of another kind than answering a code.
+const FAULTS: Code = 1000;
 /// Bytes of the elements that are used: words and floats.
-const WIDTH: usize = 4;
+pub(super) const WIDTH: usize = 4;
 
 /// What one rank asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +32,15 @@ pub(super) enum What {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
-    rank: usize,
+    /// The card.
+    pub(super) rank: usize,
+    /// The communicator, where it is of several processes.
+    world: Option<usize>,
     stream: usize,
     what: What,
-    from: u64,
-    to: u64,
-    bytes: usize,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) bytes: usize,
 }
 
 /// Calls since the group began, and how deep groups are.
@@ -44,7 +52,7 @@ pub(super) fn fault(name: &str) -> Option<Code> {
 }
 
 fn ask(name: &str, call: Call) -> Code {
-    if let Some(code) = fault(name) {
+    if let Some(code) = fault(name).filter(|code| *code < FAULTS) {
         return code;
     }
     let mut group = GROUP.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +64,7 @@ fn ask(name: &str, call: Call) -> Code {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ncclGetVersion(version: *mut c_int) -> Code {
     // SAFETY: the caller promises that it may be written.
-    unsafe { version.write(22_105) };
+    unsafe { version.write(state().config.nccl) };
     0
 }
 
@@ -67,6 +75,7 @@ pub extern "C" fn ncclGetErrorString(code: Code) -> *const c_char {
         SYSTEM => c"unhandled system error (run with NCCL_DEBUG=INFO for details)",
         INTERNAL => c"internal error - please report this issue to the NCCL developers",
         INVALID_USAGE => c"invalid usage (run with NCCL_DEBUG=WARN for details)",
+        REMOTE => c"remote process exited or there was a network error",
         _ => c"unknown result code",
     };
     words.as_ptr()
@@ -96,9 +105,10 @@ pub unsafe extern "C" fn ncclCommInitAll(comms: *mut usize, count: c_int, _devic
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ncclCommGetAsyncError(_comm: usize, code: *mut Code) -> Code {
+pub unsafe extern "C" fn ncclCommGetAsyncError(comm: usize, code: *mut Code) -> Code {
+    let gone = world_of(comm).is_some_and(is_broken).then_some(REMOTE);
     // SAFETY: the caller promises that it may be written.
-    unsafe { code.write(fault("ncclCommGetAsyncError").unwrap_or(0)) };
+    unsafe { code.write(fault("ncclCommGetAsyncError").or(gone).unwrap_or(0)) };
     0
 }
 
@@ -118,6 +128,9 @@ pub extern "C" fn ncclGroupEnd() -> Code {
         }
         std::mem::take(&mut group.1)
     };
+    if let Some(code) = join_asked() {
+        return code;
+    }
     let mut streams: Vec<usize> = calls.iter().map(|call| call.stream).collect();
     streams.sort_unstable();
     streams.dedup();
@@ -129,7 +142,9 @@ pub extern "C" fn ncclGroupEnd() -> Code {
     let number = state.meetings.len();
     // A code of a thousand: it never ends.
     let held = state.config.failing.iter().any(|(name, code)| name == "ncclGroupEnd" && *code == 1000);
-    state.meetings.push(Meeting { streams: streams.clone(), calls, held });
+    let world = calls[0].world;
+    state.to_bring.extend(world.map(|_| number));
+    state.meetings.push(Meeting { streams: streams.clone(), calls, held, world, sent: false });
     if streams.into_iter().all(|stream| state.enqueue(stream, Work::Meet { number }).is_ok()) { 0 } else { 1 }
 }
 
@@ -144,33 +159,36 @@ pub extern "C" fn ncclAllReduce(
     stream: usize,
 ) -> Code {
     let bytes = count * WIDTH;
-    ask("ncclAllReduce", Call { rank: comm - 1, stream, what: What::Reduce, from, to, bytes })
+    ask("ncclAllReduce", Call { stream, what: What::Reduce, from, to, bytes, ..Call::of(comm) })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn ncclAllGather(from: u64, to: u64, count: usize, _kind: c_int, comm: usize, stream: usize) -> Code {
     let bytes = count * WIDTH;
-    ask("ncclAllGather", Call { rank: comm - 1, stream, what: What::Gather, from, to, bytes })
+    ask("ncclAllGather", Call { stream, what: What::Gather, from, to, bytes, ..Call::of(comm) })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn ncclSend(from: u64, count: usize, _kind: c_int, peer: c_int, comm: usize, stream: usize) -> Code {
     let what = What::Send { to: peer as usize };
-    ask("ncclSend", Call { rank: comm - 1, stream, what, from, to: 0, bytes: count * WIDTH })
+    ask("ncclSend", Call { stream, what, from, bytes: count * WIDTH, ..Call::of(comm) })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn ncclRecv(to: u64, count: usize, _kind: c_int, peer: c_int, comm: usize, stream: usize) -> Code {
     let what = What::Receive { from: peer as usize };
-    ask("ncclRecv", Call { rank: comm - 1, stream, what, from: 0, to, bytes: count * WIDTH })
+    ask("ncclRecv", Call { stream, what, to, bytes: count * WIDTH, ..Call::of(comm) })
 }
 
 /// What all ranks do when all of their streams have come to it.
 pub(super) struct Meeting {
     pub(super) streams: Vec<usize>,
-    calls: Vec<Call>,
+    pub(super) calls: Vec<Call>,
     /// It never ends.
     pub(super) held: bool,
+    /// The communicator, where it is of several processes, and whether this one has sent its part.
+    pub(super) world: Option<usize>,
+    pub(super) sent: bool,
 }
 
 /// The two ways that a node has beside its network, which its environment can close.
@@ -197,6 +215,9 @@ impl State {
 
     /// Does what a group of calls asked for; how long that takes, nanoseconds.
     pub(super) fn hold_meeting(&mut self, number: usize) -> Result<f64, Code> {
+        if let Some(world) = self.meetings[number].world {
+            return self.take_sums(number, world);
+        }
         let calls = std::mem::take(&mut self.meetings[number].calls);
         let mut sent = HashMap::new();
         for call in calls.iter().filter(|call| !matches!(call.what, What::Receive { .. })) {
@@ -234,12 +255,16 @@ impl State {
         Ok(LATENCY + slowest)
     }
 
-    fn bytes(&mut self, card: usize, (from, size): (u64, usize)) -> Result<Vec<u8>, Code> {
+    pub(super) fn bytes(&mut self, card: usize, (from, size): (u64, usize)) -> Result<Vec<u8>, Code> {
         self.cards[card].device.memory.read(from, size).map(<[u8]>::to_vec).map_err(|_| ILLEGAL_ADDRESS)
     }
 }
 
 impl Call {
+    fn of(comm: usize) -> Self {
+        Self { rank: card_of(comm), world: world_of(comm), stream: 0, what: What::Reduce, from: 0, to: 0, bytes: 0 }
+    }
+
     /// For whom it is, if for one only.
     const fn what_to(&self) -> Option<usize> {
         match self.what {
@@ -250,7 +275,7 @@ impl Call {
 }
 
 /// The sum of floats, in the order of the ranks.
-fn summed(all: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn summed(all: &[Vec<u8>]) -> Vec<u8> {
     let float = |bytes: &[u8]| bytes.try_into().map_or(f32::NAN, f32::from_le_bytes);
     let words = all.first().map_or(0, Vec::len) / WIDTH;
     let sum = |word: usize| all.iter().map(|of| float(&of[word * WIDTH..(word + 1) * WIDTH])).sum::<f32>();

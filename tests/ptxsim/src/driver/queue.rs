@@ -115,6 +115,11 @@ impl State {
         self.streams.get(stream.checked_sub(1)?).map(|stream| stream.card)
     }
 
+    /// The card of an event's handle.
+    pub(super) fn card_of_event(&self, event: usize) -> Option<usize> {
+        self.events.get(event.checked_sub(1)?).map(|event| event.card)
+    }
+
     pub(super) fn record(&mut self, event: usize, stream: usize) -> Result<(), Code> {
         let card = self.card_of(stream);
         let found = event.checked_sub(1).and_then(|at| self.events.get_mut(at));
@@ -155,6 +160,7 @@ impl State {
 
     /// Does the next piece of work of any stream that can go on.
     fn advance(&mut self) -> bool {
+        self.bring();
         let able: Vec<usize> = (0..self.streams.len()).filter(|at| self.able(*at)).collect();
         if able.is_empty() {
             return false;
@@ -186,12 +192,20 @@ impl State {
 
     fn assembled(&self, number: usize) -> bool {
         let meeting = &self.meetings[number];
+        !meeting.held
+            && self.all_here(number)
+            && meeting.world.is_none_or(|world| meeting.sent && self.has_heard(world))
+    }
+
+    /// Whether all streams have come to a meeting.
+    pub(super) fn all_here(&self, number: usize) -> bool {
+        let meeting = &self.meetings[number];
         let here = |stream: &usize| {
             let stream = &self.streams[*stream - 1];
             let come = matches!(stream.waiting.front(), Some((_, Work::Meet { number: at })) if *at == number);
             come && !self.cards[stream.card].hangs
         };
-        !meeting.held && meeting.streams.iter().all(here)
+        meeting.streams.iter().all(here)
     }
 
     /// The others leave with the one whose turn it was.

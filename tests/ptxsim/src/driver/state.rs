@@ -64,6 +64,8 @@ pub(super) struct State {
     pub(super) rng: Rng,
     /// What groups of NCCL's calls asked for.
     pub(super) meetings: Vec<Meeting>,
+    /// Those over several processes that this one has not brought its part to.
+    pub(super) to_bring: Vec<usize>,
 }
 
 static STATE: OnceLock<Mutex<State>> = OnceLock::new();
@@ -108,6 +110,7 @@ impl State {
             adapters: None,
             rng: Rng(7),
             meetings: Vec::new(),
+            to_bring: Vec::new(),
             config,
         }
     }
