@@ -27,7 +27,7 @@ const ANSWER: Duration = Duration::from_millis(500);
 
 /// What is heard of a rank, by its place on the node.
 pub(super) enum News {
-    Line(Said),
+    Line(Box<Said>),
     /// Its output ended.
     Over,
 }
@@ -41,6 +41,8 @@ pub(super) struct Rank {
     pub(super) end: Option<Said>,
     /// The GPUs that compute, or why the CPU does.
     pub(super) engine: Result<String, String>,
+    /// How its gradients got to other nodes.
+    pub(super) between: Option<Said>,
     /// Why the probe ended it.
     pub(super) killed: Option<String>,
     pub(super) status: Option<ExitStatus>,
@@ -71,6 +73,7 @@ impl Rank {
             error: None,
             end: None,
             engine: Err(String::new()),
+            between: None,
             killed: None,
             status: None,
             child,
@@ -87,6 +90,7 @@ impl Rank {
             "error" => self.error = Some(said.text),
             "end" => self.end = Some(said),
             "gpus" => self.engine = Ok(clean(&said.text, ENGINE)),
+            "between" => self.between = Some(said),
             "cpu" => self.engine = Err(said.text),
             _ => {}
         }

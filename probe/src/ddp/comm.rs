@@ -84,18 +84,29 @@ impl<'a> Communicator<'a> {
 
     /// Every rank ends with the words of all, in the order of the ring.
     pub(super) fn all_gather(&mut self, word: u64) -> Result<Vec<u64>, Trouble> {
-        self.operate(Op::AllGather, 1, |own, under| {
-            let (me, n) = (own.me, own.size());
-            let mut words = vec![0; n];
-            words[me] = word;
+        Ok(self.gather([word])?.into_iter().map(|[word]| word).collect())
+    }
+
+    /// The same of several words of each.
+    pub(super) fn gather<const N: usize>(&mut self, own: [u64; N]) -> Result<Vec<[u64; N]>, Trouble> {
+        self.operate(Op::AllGather, N, |ring, under| {
+            let (me, n) = (ring.me, ring.size());
+            let mut words = vec![[0; N]; n];
+            words[me] = own;
             for s in 0..n - 1 {
-                let mut heard = [0; 8];
-                let said = words[(me + n - s) % n].to_be_bytes();
-                own.exchange(under, ((me + 1) % n, &said), ((me + n - 1) % n, &mut heard))?;
-                words[(me + 2 * n - s - 1) % n] = u64::from_be_bytes(heard);
+                let mut heard = vec![0; 8 * N];
+                let said = words[(me + n - s) % n].map(u64::to_be_bytes);
+                ring.exchange(under, ((me + 1) % n, said.as_flattened()), ((me + n - 1) % n, &mut heard))?;
+                let mut pieces = heard.as_chunks::<8>().0.iter();
+                words[(me + 2 * n - s - 1) % n] = [(); N].map(|()| pieces.next().map_or(0, |p| u64::from_be_bytes(*p)));
             }
             Ok(words)
         })
+    }
+
+    /// From here on operations may take so much longer: what ranks do between them has limits of its own, which are to end first.
+    pub(super) fn be_patient(&mut self, longer: Duration) {
+        self.timeout += longer;
     }
 
     /// Launches, records, compares with the neighbours what each is about to do, and does it.

@@ -2,7 +2,10 @@
 //! same, as other machine code may round otherwise, and then weights part.
 
 use muster_tape::{Replica, Tape};
+use muster_wire::Between;
 
+use super::between::{agree, begin};
+use super::board::Board;
 use super::comm::Communicator;
 use super::group::hash;
 use super::log::Log;
@@ -22,7 +25,7 @@ pub(super) enum Engine<'a> {
         /// Numbers of the first batch, and of how many there are.
         batches: (u64, u64),
     },
-    Gpus(Box<Training>),
+    Gpus(Box<Training<'a>>),
 }
 
 /// What a rank's computing gave.
@@ -45,12 +48,12 @@ pub(super) struct Updated {
 
 /// The GPUs of this node, where all ranks have such as compute alike; else why not. With them comes how many batches all
 /// ranks have.
-pub(super) fn gpus(
-    part: &Part,
+pub(super) fn gpus<'a>(
+    (board, part): (&'a Board, &Part),
     ring: &mut Communicator<'_>,
     log: Log,
-) -> Result<Option<(Box<Training>, u64)>, Failure> {
-    let (own, why) = match own_gpus(part) {
+) -> Result<Option<(Box<Training<'a>>, u64)>, Failure> {
+    let (own, why) = match own_gpus(board, part) {
         Ok(training) => (Some(Box::new(training)), String::new()),
         Err(why) => (None, why),
     };
@@ -58,19 +61,45 @@ pub(super) fn gpus(
     let words = ring.all_gather(word).map_err(Failure::Trouble)?;
     let counts = ring.all_gather(own.as_ref().map_or(0, |own| own.gpus as u64)).map_err(Failure::Trouble)?;
     let Some(mut training) = own.filter(|_| words.iter().all(|one| *one == word)) else {
-        let why = match words.iter().position(|one| *one != word) {
-            _ if word == 0 => why,
-            Some(rank) if words[rank] == 0 => format!("rank {rank} uses no GPU"),
-            other => format!("the GPUs of rank {} are of another kind or driver", other.unwrap_or(0)),
+        let (ranks, why) = match words.iter().position(|one| *one != word) {
+            _ if word == 0 => (vec![part.rank], why),
+            Some(rank) if words[rank] == 0 => (vec![rank], format!("rank {rank} uses no GPU")),
+            other => {
+                let rank = other.unwrap_or(0);
+                (vec![rank], format!("the GPUs of rank {rank} are of another kind or driver"))
+            }
         };
+        if part.between == Between::Nccl {
+            return Err(Failure::Wrong(format!("NCCL between nodes was asked for, and CPUs compute: {why}"), ranks));
+        }
         log.engine(None, &why);
         return Ok(None);
     };
+    come_together((part, &counts), ring, &mut training, log)?;
     let first = counts[..part.rank].iter().sum();
-    log.engine(Some(&format!("{}gpu-{}", training.gpus, training.engine)), "");
-    let same = training.begin(first).map_err(|halt| wrong(part.rank, halt))?;
+    let same = training.begin(first).map_err(|halt| wrong(part.rank, &training, halt))?;
     alike(ring, &same, "before the first step")?;
     Ok(Some((training, counts.iter().sum())))
+}
+
+/// Settles by which way gradients get from node to node, and says it.
+fn come_together(
+    (part, counts): (&Part, &[u64]),
+    ring: &mut Communicator<'_>,
+    training: &mut Training<'_>,
+    log: Log,
+) -> Result<(), Failure> {
+    let name = |training: &Training<'_>| format!("{}gpu-{}", training.gpus, training.engine);
+    log.engine(Some(&name(training)), "");
+    match agree(part, ring, training)? {
+        Err(lacks) => log.between("tcp", Some(&lacks)),
+        Ok(nccl) => {
+            log.between(&nccl, None);
+            begin(part, ring, training, counts)?;
+            log.engine(Some(&name(training)), "");
+        }
+    }
+    Ok(())
 }
 
 /// What one batch gives on the GPUs of each rank must be the same.
@@ -93,23 +122,45 @@ fn unlike_ranks(found: &[u64], when: &str) -> Option<(String, Vec<usize>)> {
     Some((why, odd))
 }
 
-fn own_gpus(part: &Part) -> Result<Training, String> {
+fn own_gpus<'a>(board: &'a Board, part: &Part) -> Result<Training<'a>, String> {
     let why = match () {
         () if part.cpu => "--cpu",
         () if part.per_node > 1 => "several ranks of a node compute on its CPUs",
         () if part.checkpoint.is_some() => "checkpoints are of trainings on CPUs",
         () => {
-            return Training::start(part.model.name(), part.timeout).map_err(|halt| match halt {
-                Halt::NotApplicable(why) | Halt::NotRun(why) | Halt::Denied(why) | Halt::Failed(why) => why,
-                Halt::Stopped => "ended".to_owned(),
-            });
+            let address = (part.between != Between::Tcp).then(|| part.peers[part.rank].ip());
+            return Training::start(part.model.name(), part.timeout, (&board.halt, address)).map_err(
+                |halt| match halt {
+                    Halt::NotApplicable(why) | Halt::NotRun(why) | Halt::Denied(why) | Halt::Failed(why) => why,
+                    Halt::Stopped => "ended".to_owned(),
+                },
+            );
         }
     };
     Err(why.to_owned())
 }
 
-/// A GPU that is wrong, lost or hangs accuses its rank.
-fn wrong(rank: usize, halt: Halt) -> Failure {
+/// A GPU that is wrong, lost or hangs accuses its rank; who only waits for other ranks accuses nobody.
+pub(super) fn wrong(rank: usize, training: &Training<'_>, halt: Halt) -> Failure {
+    let Some(doing) = training.waiting() else { return own_fault(rank, halt) };
+    match halt {
+        Halt::Failed(why) | Halt::NotRun(why) => {
+            // Whoever knows more says it first.
+            if training.is_ended_meanwhile() {
+                return Failure::Ended;
+            }
+            Failure::Wrong(
+                format!(
+                    "{doing}: {why}; every rank came to it, so one of them or the network that NCCL uses between them holds it up"
+                ),
+                Vec::new(),
+            )
+        }
+        halt => own_fault(rank, halt),
+    }
+}
+
+fn own_fault(rank: usize, halt: Halt) -> Failure {
     match halt {
         Halt::Failed(why) => Failure::Wrong(why, vec![rank]),
         Halt::NotRun(why) | Halt::Denied(why) | Halt::NotApplicable(why) => Failure::Exception(why),
@@ -158,7 +209,7 @@ impl<'a> Engine<'a> {
                 Ok(Computed { loss, gpus_s: Vec::new() })
             }
             Self::Gpus(training) => {
-                let (loss, gpus_s) = training.backward(sums).map_err(|halt| wrong(rank, halt))?;
+                let (loss, gpus_s) = training.backward(sums).map_err(|halt| wrong(rank, training, halt))?;
                 Ok(Computed { loss, gpus_s })
             }
         }
@@ -172,7 +223,7 @@ impl<'a> Engine<'a> {
                 Ok(Updated { weights: replica.fingerprint(), same: None })
             }
             Self::Gpus(training) => {
-                let (weights, same) = training.update(gradients).map_err(|halt| wrong(rank, halt))?;
+                let (weights, same) = training.update(gradients).map_err(|halt| wrong(rank, training, halt))?;
                 Ok(Updated { weights, same })
             }
         }
@@ -203,8 +254,8 @@ mod tests {
     #[test]
     fn a_worker_that_names_a_gpu_accuses_its_rank_and_one_that_ends_otherwise_is_an_error_of_the_program() {
         let why = || "GPU 3: its gradients".to_owned();
-        assert_eq!(wrong(2, Halt::Failed(why())), Failure::Wrong(why(), vec![2]));
-        assert_eq!(wrong(2, Halt::NotRun(why())), Failure::Exception(why()));
-        assert_eq!(wrong(2, Halt::Stopped), Failure::Ended);
+        assert_eq!(own_fault(2, Halt::Failed(why())), Failure::Wrong(why(), vec![2]));
+        assert_eq!(own_fault(2, Halt::NotRun(why())), Failure::Exception(why()));
+        assert_eq!(own_fault(2, Halt::Stopped), Failure::Ended);
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde_json::json;
 
+use super::between::Lacks;
 use super::comm::Kind;
 use super::step::{Failure, Step};
 use crate::clock;
@@ -44,6 +45,17 @@ impl Log {
             return self.put(&json!({"event": event, "rank": self.rank, "text": gpus.unwrap_or(why)}));
         }
         self.say(&gpus.map_or_else(|| format!("on the CPU: {why}"), |gpus| format!("on GPUs: {gpus}")));
+    }
+
+    /// How gradients get from node to node, and which ranks made it TCP and why.
+    pub(super) fn between(self, way: &str, lacks: Option<&Lacks>) {
+        if self.json {
+            let (why, ranks) = lacks.map(|lacks| (&*lacks.why, &*lacks.ranks)).unwrap_or_default();
+            return self
+                .put(&json!({"event": "between", "rank": self.rank, "text": way, "why": why, "accused": ranks}));
+        }
+        let why = lacks.map(|lacks| format!(": {lacks}")).unwrap_or_default();
+        self.say(&format!("gradients from node to node by {way}{why}"));
     }
 
     pub(super) fn say(self, text: &str) {

@@ -10,6 +10,7 @@
 //! | `comm`, `bucket` | how gradients are summed |
 //! | `train`, `step` | what a step is |
 //! | `engine` | what computes it: a core, or all GPUs of the node |
+//! | `between` | whether GPUs of all nodes sum by NCCL, and how they begin that |
 //! | `board` | what others may ask of a rank while it works |
 //! | `ask`, `verdict` | who is to blame when a step does not end |
 //! | `checkpoint` | when weights are saved |
@@ -19,6 +20,7 @@
 //! | `ordered`, `child`, `said` | the ranks of a node that a console ordered, as processes of the probe |
 
 mod ask;
+mod between;
 mod board;
 mod bucket;
 mod checkpoint;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use muster_tape::Model;
+use muster_wire::Between;
 
 use super::checkpoint::Checkpoint;
 
@@ -89,6 +90,9 @@ pub(crate) struct Options {
     /// Compute on the CPU although the node has GPUs. Without it, a node's only rank computes on all of them where all ranks have such
     #[arg(long)]
     cpu: bool,
+    /// How gradients get from node to node where GPUs compute: auto (NCCL where every node has it in one version, else tcp), nccl, tcp
+    #[arg(long, default_value = "auto", value_name = "WAY")]
+    between: Between,
     /// Print steps as JSON lines
     #[arg(long)]
     pub(super) json: bool,
@@ -154,6 +158,7 @@ pub(super) struct Part {
     pub(super) broken: Option<Break>,
     /// Not on GPUs.
     pub(super) cpu: bool,
+    pub(super) between: Between,
     pub(super) secret: [u8; 32],
 }
 
@@ -202,14 +207,6 @@ impl Options {
         let model = model.ok_or_else(|| {
             format!("no model '{}': there are nano, {}", self.model, Model::ALL.map(Model::name).join(", "))
         })?;
-        let seconds = |option: &str, seconds: f64| {
-            let sound = (0.05..=30.0 * 86_400.0).contains(&seconds);
-            if sound {
-                Ok(Duration::from_secs_f64(seconds))
-            } else {
-                Err(format!("{option} {seconds} is no time in seconds"))
-            }
-        };
         let time = self.seconds.map(|time| seconds("--seconds", time)).transpose()?;
         let steps = self.steps.unwrap_or(if time.is_some() { u64::MAX } else { 100 });
         Ok(Part {
@@ -233,9 +230,16 @@ impl Options {
             },
             broken: self.broken,
             cpu: self.cpu,
+            between: self.between,
             secret: secret(&std::env::var(SECRET).unwrap_or_default(), &self.peers),
         })
     }
+}
+
+/// The value of an option that is a time.
+fn seconds(option: &str, seconds: f64) -> Result<Duration, String> {
+    let sound = (0.05..=30.0 * 86_400.0).contains(&seconds);
+    if sound { Ok(Duration::from_secs_f64(seconds)) } else { Err(format!("{option} {seconds} is no time in seconds")) }
 }
 
 /// The word of the environment, or one that follows from the ranks: jobs do not mix, but everybody can know it.

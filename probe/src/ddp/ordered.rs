@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use muster_wire::limits::TEXT_BYTES;
-use muster_wire::{DIGEST, Fact, Frame, Outcome, Paired, RANKS, RANKS_PER_NODE, TRAIN_MODELS, TrainOrder, clean};
+use muster_wire::{
+    BETWEEN, DIGEST, Fact, Frame, Outcome, Paired, RANKS, RANKS_PER_NODE, TRAIN_MODELS, TrainOrder, clean,
+};
 
 use super::child::{News, Rank};
 use super::options::{SECRET, secret};
@@ -22,6 +24,9 @@ use crate::{clock, fault};
 const TICK: Duration = Duration::from_millis(100);
 /// Beyond the time in which operations must be over: the ranks ask one another first.
 const LONGER: Duration = Duration::from_secs(10);
+
+/// Nodes that are named of those that made all take another way.
+const NAMED: usize = 4;
 
 /// What a node has to say of a training.
 #[derive(Default)]
@@ -75,6 +80,7 @@ fn whole(order: &TrainOrder, ports: &mut Vec<Waiting>, stop: &AtomicBool, told: 
         Ok(gpus) => text("engine", gpus),
         Err(why) => text("engine", &format!("cpu: {why}")),
     }));
+    told.facts.extend(ranks.first().and_then(|rank| between(order, rank)));
     told.gpus = ranks.first().and_then(|rank| rank.engine.clone().ok());
     conclude(order, &ranks, told)
 }
@@ -102,7 +108,7 @@ fn command(order: &TrainOrder, number: usize, peers: &[SocketAddr], word: &str) 
     command.args(["--rank", &number.to_string(), "--world", &order.ranks.len().to_string()]);
     command.args(["--ranks-per-node", &order.per_node.to_string(), "--peers", &peers.join(",")]);
     command.args(["--batches", &order.batches.to_string(), "--meet", &seconds(order.meet_ms)]);
-    command.args(["--timeout", &seconds(order.timeout_ms)]);
+    command.args(["--timeout", &seconds(order.timeout_ms), "--between", order.between.name()]);
     if order.steps > 0 {
         command.args(["--steps", &order.steps.to_string()]);
     }
@@ -128,7 +134,7 @@ fn attend(
             return Err(Halt::Stopped);
         }
         match news.recv_timeout(TICK) {
-            Ok((place, News::Line(said))) => ranks[place].take(said),
+            Ok((place, News::Line(said))) => ranks[place].take(*said),
             Ok((place, News::Over)) => ranks[place].over(),
             Err(_) => {}
         }
@@ -140,6 +146,18 @@ fn attend(
         }
     }
     Ok(())
+}
+
+/// How gradients got from node to node: `nccl-2.21`, or `tcp` and which nodes made it so, and why.
+fn between(order: &TrainOrder, rank: &Rank) -> Option<Fact> {
+    let way = rank.between.as_ref()?;
+    let names = way.accused.iter().filter_map(|rank| order.ranks.get(*rank)).take(NAMED).map(|rank| &*rank.name);
+    let mut names: Vec<&str> = names.collect();
+    if way.accused.len() > NAMED {
+        names.push("others");
+    }
+    let why = if way.why.is_empty() { String::new() } else { format!(", {}: {}", names.join(" "), way.why) };
+    Some(text(BETWEEN, &format!("{}{why}", way.text)))
 }
 
 fn facts(order: &TrainOrder, steps: &[Taken]) -> Vec<Fact> {
@@ -197,7 +215,7 @@ fn trouble(rank: &Rank) -> Option<(&str, String)> {
 
 #[cfg(test)]
 mod tests {
-    use muster_wire::{Rank as Place, Secret};
+    use muster_wire::{Between, Rank as Place, Secret};
 
     use super::*;
 
@@ -216,6 +234,7 @@ mod tests {
             batches: 1,
             steps: 3,
             duration_ms: 0,
+            between: Between::Auto,
             meet_ms: 1,
             timeout_ms: 1,
             limit_ms: 1,

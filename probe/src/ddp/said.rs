@@ -31,6 +31,7 @@ pub(super) struct Said {
     pub(super) trouble: String,
     pub(super) peer: usize,
     pub(super) accused: Vec<usize>,
+    pub(super) why: String,
 }
 
 /// A step of one rank.

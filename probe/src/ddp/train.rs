@@ -34,7 +34,7 @@ struct Trainer<'a, 'b> {
 /// Trains until the last step, and logs each.
 pub(super) fn train(board: &Board, part: &Part, rings: &mut [Communicator<'_>], log: Log) -> Result<(), Failure> {
     let tape = part.model.parallel_tape();
-    let (engine, batches) = match gpus(part, &mut rings[0], log)? {
+    let (engine, batches) = match gpus((board, part), &mut rings[0], log)? {
         Some((training, all)) => (Engine::Gpus(training), all),
         None => (Engine::core(&tape, part)?, part.world as u64 * u64::from(part.batches)),
     };

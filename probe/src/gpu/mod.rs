@@ -22,7 +22,7 @@ use program::Program;
 use team::Team;
 
 pub(crate) use telemetry::Telemetry;
-pub(crate) use training::Training;
+pub(crate) use training::{PATIENCE, Training};
 
 /// The driver has to answer simple questions within this time.
 const ANSWER: Duration = Duration::from_secs(8);

@@ -79,15 +79,20 @@ impl Program {
 
     /// Starts the worker; its frames come on its standard output.
     pub(super) fn start(&self, arguments: &[String]) -> io::Result<Child> {
-        self.start_with(arguments, Stdio::null())
+        self.start_with(arguments, Stdio::null(), None)
     }
 
-    /// The same for one that reads orders.
-    pub(super) fn start_with(&self, arguments: &[String], orders: Stdio) -> io::Result<Child> {
+    /// The same for one that reads orders, and has a variable more in its environment.
+    pub(super) fn start_with(
+        &self,
+        arguments: &[String],
+        orders: Stdio,
+        variable: Option<(&str, String)>,
+    ) -> io::Result<Child> {
         let mut command = Command::new(&self.path);
         command.args(arguments).stdin(orders).stdout(Stdio::piped()).stderr(Stdio::null());
         // GPUs are numbered as nvidia-smi and the PCI bus number them.
-        command.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID").env(libraries::VARIABLE, &self.libraries);
+        command.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID").env(libraries::VARIABLE, &self.libraries).envs(variable);
         if let Some(folder) = node::library_folder() {
             let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
             let folders = std::env::split_paths(&given).chain([folder]).filter(|f| !f.as_os_str().is_empty());

@@ -41,5 +41,5 @@ pub use processes::{Counter, GPU_COUNTERS, JobProcess, PROCESSES, PROCESSES_BYTE
 pub use reading::{Datum, Reading};
 pub use text::clean;
 pub use tick::{Columns, DEMO_NODE, Peers, Tick, Trip, WatchOrder};
-pub use train::{RANKS_PER_NODE, TRAIN_DDP, TRAIN_MODELS, TrainOrder};
+pub use train::{BETWEEN, Between, RANKS_PER_NODE, TRAIN_DDP, TRAIN_MODELS, TrainOrder};
 pub use unit::{Direction, MetricId, MetricParts, Profile, Unit};

@@ -6,11 +6,49 @@ use crate::{Rank, Secret};
 
 /// Name of the benchmark under which the values of a training over many nodes are kept.
 pub const TRAIN_DDP: &str = "train-ddp";
+/// Key of the fact that says how gradients got from node to node: `nccl-2.21`, or `tcp, n003: ` and why.
+pub const BETWEEN: &str = "between";
 /// Models that can be trained over many nodes, smallest of each kind first.
 pub const TRAIN_MODELS: [&str; 8] =
     ["gpt2-nano", "gpt2-small", "bert-nano", "bert-base", "lstm-nano", "lstm", "resnet-nano", "resnet50"];
 /// Most ranks of one node.
 pub const RANKS_PER_NODE: u16 = 64;
+
+/// By which way GPUs of many nodes all-reduce their gradients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Between {
+    /// NCCL where every node has it in one version, else TCP.
+    #[default]
+    Auto,
+    /// NCCL, or not at all.
+    Nccl,
+    /// A ring over TCP, through the host.
+    Tcp,
+}
+
+impl Between {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Nccl, Self::Tcp];
+
+    /// As it is written.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Nccl => "nccl",
+            Self::Tcp => "tcp",
+        }
+    }
+}
+
+impl std::str::FromStr for Between {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|between| between.name() == text);
+        found.ok_or_else(|| format!("'{text}' is none of auto, nccl, tcp"))
+    }
+}
 
 /// Take part in a training; ends with [`Paired`](crate::Paired). Every node gets the same order but for its first rank. The node
 /// has opened a port for each of its ranks: that of its rank `i` was listened for as visit `visit + i`.
@@ -34,6 +72,9 @@ pub struct TrainOrder {
     pub steps: u64,
     /// Time after which the first rank ends it, milliseconds; 0 where the steps alone do.
     pub duration_ms: u32,
+    /// How gradients get from node to node where GPUs compute.
+    #[serde(default)]
+    pub between: Between,
     /// All ranks must have met within this, milliseconds.
     pub meet_ms: u32,
     /// One operation must be over within this, milliseconds.
