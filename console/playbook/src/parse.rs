@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use muster_analysis::checks::{self, AREAS, EXPECTATIONS, LIMITS};
-use muster_wire::{BENCHMARKS, COLLECTORS, Collective, Profile, RANKS_PER_NODE, TRAIN_DDP, TRAIN_MODELS};
+use muster_wire::{BENCHMARKS, Between, COLLECTORS, Collective, Profile, RANKS_PER_NODE, TRAIN_DDP, TRAIN_MODELS};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -32,7 +32,7 @@ const STEP_FIELDS: &[&str] = &[
     "select",
     "limit_s",
 ];
-const TRAIN_FIELDS: &[&str] = &["model", "ranks_per_node", "seconds", "steps"];
+const TRAIN_FIELDS: &[&str] = &["model", "ranks_per_node", "seconds", "steps", "between"];
 /// Longest training: a day; and most steps of one.
 const MAX_TRAIN_S: u64 = 24 * 3600;
 const MAX_TRAIN_STEPS: u64 = 1_000_000;
@@ -279,12 +279,25 @@ impl Reader<'_> {
         if seconds.is_some() && steps.is_some() {
             self.problem(&value.span(), "'train_ddp' ends after 'seconds' or after 'steps', not both".to_owned());
         }
+        let between = self.string(own, "between").map(|name| {
+            name.parse().unwrap_or_else(|_| {
+                let at = own.get("between").map_or_else(|| value.span(), |at| at.span());
+                self.problem(&at, unknown("way", &name, Between::ALL.map(Between::name).into_iter()));
+                Between::Auto
+            })
+        });
         let ranks = self.whole(own, "ranks_per_node", RANKS_PER_NODE.into()).unwrap_or(1);
         let line = self.line(&value.span());
         if let Some((first, line)) = self.works.insert(("training", TRAIN_DDP.to_owned()), (step.to_owned(), line)) {
             self.problem(&value.span(), format!("step '{first}' trains already (line {line})"));
         }
-        Some(Train { model, ranks_per_node: ranks as u16, length: seconds.or(steps), timeout: None })
+        Some(Train {
+            model,
+            ranks_per_node: ranks as u16,
+            length: seconds.or(steps),
+            between: between.unwrap_or_default(),
+            timeout: None,
+        })
     }
 
     fn flag(&mut self, table: &DeTable<'_>, field: &str) -> bool {
@@ -557,7 +570,11 @@ limit_s = 90
     fn a_training_is_a_step_of_its_own_and_only_one() {
         let with = |step: &str| format!("{GOOD}[[steps]]\nid = \"net\"\n{step}\n");
         let train = |text: &str| Playbook::parse(&with(text), "p.toml").unwrap().steps.remove(2).train.unwrap();
-        assert_eq!(train("train_ddp = {}"), Train { model: None, ranks_per_node: 1, length: None, timeout: None });
+        let plain = Train { model: None, ranks_per_node: 1, length: None, between: Between::Auto, timeout: None };
+        assert_eq!(train("train_ddp = {}"), plain);
+        assert_eq!(train("train_ddp = { between = \"nccl\" }").between, Between::Nccl);
+        let wrong = told(&with("train_ddp = { between = \"ring\" }"));
+        assert!(wrong.len() == 1 && wrong[0].contains("'ring'") && wrong[0].contains("auto, nccl, tcp"), "{wrong:?}");
         let own = train("train_ddp = { model = \"lstm-nano\", ranks_per_node = 2, steps = 7 }");
         assert_eq!((own.model.as_deref(), own.ranks_per_node), (Some("lstm-nano"), 2));
         assert_eq!(own.length, Some(Length::Steps(7)));
@@ -565,7 +582,7 @@ limit_s = 90
             told(&with("train_ddp = { model = \"gpt2-nan\", rank = 2, ranks_per_node = 65 }")),
             [
                 "18:23 no model 'gpt2-nan': did you mean 'gpt2-nano'?",
-                "18:35 no train_ddp field 'rank': there are model, ranks_per_node, seconds, steps",
+                "18:35 no train_ddp field 'rank': there are model, ranks_per_node, seconds, steps, between",
                 "18:62 'ranks_per_node' must be a whole number from 1 to 64"
             ]
         );

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_wire::{Profile, TRAIN_MODELS};
+use muster_wire::{Between, Profile, TRAIN_MODELS};
 
 /// Until all ranks have met.
 const MEET: Duration = Duration::from_secs(30);
@@ -30,6 +30,8 @@ pub struct Train {
     pub ranks_per_node: u16,
     /// Where it ends; as the profile says without it.
     pub length: Option<Length>,
+    /// How gradients get from node to node where GPUs compute.
+    pub between: Between,
     /// Longest that one operation may take; as the profile says without it.
     pub timeout: Option<Duration>,
 }
@@ -113,11 +115,11 @@ mod tests {
 
     #[test]
     fn a_training_takes_what_its_step_says_or_else_what_its_profile_does() {
-        let plain = Train { model: None, ranks_per_node: 1, length: None, timeout: None };
+        let plain = Train { model: None, ranks_per_node: 1, length: None, between: Between::Auto, timeout: None };
         assert_eq!(plain.words(Profile::Quick), "gpt2-nano, 1 rank a node, 60 s");
         assert_eq!(plain.words(Profile::Standard), "gpt2-small, 1 rank a node, 180 s");
         let own =
-            Train { model: Some("lstm".into()), ranks_per_node: 2, length: Some(Length::Steps(40)), timeout: None };
+            Train { model: Some("lstm".into()), ranks_per_node: 2, length: Some(Length::Steps(40)), ..plain.clone() };
         assert_eq!(own.words(Profile::Full), "lstm, 2 ranks a node, 40 steps");
         assert!(Profile::ALL.into_iter().all(|profile| plain.budget(profile) < plain.limit(profile)));
     }

@@ -11,6 +11,7 @@ use muster_playbook::{Playbook, Train};
 use muster_run::{Record, RunState};
 use muster_store::{Db, Store};
 use muster_triage::halving::Nodes;
+use muster_wire::Between;
 use tokio_util::sync::CancellationToken;
 
 use super::Order;
@@ -82,6 +83,7 @@ impl Rig<'_> {
             model: self.order.model.clone(),
             ranks_per_node: self.order.ranks_per_node,
             length: None,
+            between: Between::Auto,
             timeout: self.order.timeout_s.map(Duration::from_secs),
         };
         playbook.steps.iter_mut().for_each(|step| step.train = Some(train.clone()));

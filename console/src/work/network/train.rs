@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use muster_analysis::records::digests::digest;
 use muster_playbook::{Length, Train};
 use muster_run::Record;
-use muster_wire::{DIGEST, Profile, Rank, Request, Secret, TRAIN_DDP, TrainOrder};
+use muster_wire::{BETWEEN, DIGEST, Datum, Profile, Rank, Reading, Request, Secret, TRAIN_DDP, TrainOrder};
 
 use super::mesh::Mesh;
 use super::round::millis;
@@ -40,6 +40,7 @@ pub(super) async fn order(
         batches: train.batches(profile),
         steps,
         duration_ms,
+        between: train.between,
         meet_ms: millis(train.meet()),
         timeout_ms: millis(train.timeout(profile)),
         limit_ms: millis(train.limit(profile)),
@@ -82,7 +83,17 @@ fn said(records: &[Record]) -> String {
     if digests.len() < records.len() || digests.iter().any(|digest| digest != first) {
         return format!("{TRAIN_DDP}: {nodes} do not agree on the weights that they ended with");
     }
-    format!("{TRAIN_DDP}: the same weights on {nodes} after every step, digest {first}")
+    let way = records.iter().find_map(between).map(|way| format!("; gradients from node to node by {way}"));
+    format!("{TRAIN_DDP}: the same weights on {nodes} after every step, digest {first}{}", way.unwrap_or_default())
+}
+
+/// By which way GPUs of several nodes summed, and which nodes made it a slower one.
+fn between(record: &Record) -> Option<String> {
+    let fact = record.facts.iter().find(|fact| fact.key == BETWEEN)?;
+    match &fact.reading {
+        Reading::Value(Datum::Text(way)) => Some(way.clone()),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -112,6 +123,9 @@ mod tests {
         assert!(of("ab", Outcome::Done).contains("do not agree"));
         assert_eq!(of("aa", Outcome::Failed("n2: gone".into())), "train-ddp: not to its end: n2: gone");
         assert!(said(&[]).contains("no node"));
+        let mut on_gpus = record("n1", "aa", Outcome::Done);
+        on_gpus.facts.push(keep::text(BETWEEN, "tcp, n3: no libnccl.so.2 on this node"));
+        assert!(said(&[on_gpus]).ends_with("gradients from node to node by tcp, n3: no libnccl.so.2 on this node"));
     }
 
     #[test]
