@@ -323,13 +323,136 @@ fn shapes(fleet: &mut Fleet) {
     }
 }
 
-/// A training over the first four nodes. Simulated GPUs need the patience of a profile that has some.
+/// Of a training by NCCL over four nodes: what is changed on one of them, whether it fails for that, and what is said of it or of the
+/// way that all took.
+const BETWEEN: [(&str, &str, bool, &str); 5] = [
+    (
+        "n003",
+        "nccl ncclAllReduce 1001\n",
+        true,
+        "a sum of known numbers by NCCL over all nodes is wrong: what GPU 1 of rank 2 brings arrives wrong",
+    ),
+    ("n002", "nccl ncclCommInitRank 1000\n", true, " after 'the start of NCCL on this node alone'"),
+    ("n004", "nccl ncclCommGetAsyncError 3\n", true, "rank 3: GPU 0: NCCL: internal error"),
+    ("n001", "nccl-version 22304\n", false, "by tcp, n001: NCCL 2.23, where most have 2.21"),
+    // Has no libnccl.so.2.
+    ("n004", "", false, "by tcp, n004: no libnccl.so.2 on this node"),
+];
+
+#[test]
+fn gpus_of_many_nodes_sum_by_nccl_where_all_have_it_and_who_keeps_them_from_it_is_named() {
+    let test = "gpus_of_many_nodes_sum_by_nccl_where_all_have_it_and_who_keeps_them_from_it_is_named";
+    if !is_root() {
+        return skip(test, Lacks::Root, "for namespaces");
+    }
+    let mut fleet = Fleet::up(Options { nodes: 4 }).unwrap();
+    let (library, names) = (simulated_driver(), ["n001", "n002", "n003", "n004"]);
+    for name in names {
+        fleet.node(name).drive_gpus(&library, TRAIN).unwrap();
+    }
+    let digests: Vec<String> = (0..2).map(|_| by_nccl(&fleet, &names)).collect();
+    assert_eq!(digests[0], digests[1], "the same seed and the same way give the same bits");
+    let told = fleet.console().run(&["export", "--format", "samples"]).unwrap().out;
+    assert!(told.contains("train-ddp/compute_time:1@lstm-nano-2gpu-own-ptx+nccl-2.21-nodes"), "{told}");
+    for (odd, settings, fails, words) in BETWEEN {
+        fleet.node(odd).set_gpus(&format!("{TRAIN}{settings}")).unwrap();
+        if settings.is_empty() {
+            fleet.node(odd).remove_library("libnccl.so.2").unwrap();
+        }
+        // One that hangs is given up after half a minute and not a whole one.
+        let profile = if settings.contains(" 1000") { "quick" } else { "standard" };
+        let ran = train(&fleet, "n[001-004]", profile);
+        let report = ran.json().unwrap();
+        for name in names {
+            let (state, said): (&str, &[&str]) = if fails && name == odd { ("fail", &[words]) } else { ("pass", &[]) };
+            let complaint = if state == "fail" { complaint(&report, name, state, said) } else { None };
+            assert_eq!(complaint, None, "{settings}: {}", ran.err);
+            assert_eq!(of(&report, name)["state"] == "fail", state == "fail", "{settings}: {name}: {}", ran.err);
+            let left = fleet.node(name).sh("pgrep -fc '[t]rain-ddp|[/]fd/' || true").unwrap();
+            assert_eq!(left.trim(), "0", "{settings}: {name}");
+        }
+        assert!(fails || ran.err.contains(words), "{settings}: {}", ran.err);
+        fleet.node(odd).set_gpus(TRAIN).unwrap();
+    }
+    let told = fleet.console().run(&["export", "--format", "samples"]).unwrap().out;
+    assert!(told.contains("train-ddp/compute_time:1@lstm-nano-2gpu-own-ptx,"), "{told}");
+}
+
+/// The digest of a training by NCCL that nobody disturbs.
+fn by_nccl(fleet: &Fleet, names: &[&str]) -> String {
+    let ran = together(fleet);
+    let report = ran.json().unwrap();
+    for name in names {
+        assert_eq!(complaint(&report, name, "pass", &[]), None, "{}", ran.err);
+    }
+    let said = "train-ddp: the same weights on 4 nodes after every step, digest ";
+    let (_, rest) = ran.err.split_once(said).unwrap_or_else(|| panic!("{}", ran.err));
+    let (digest, way) = rest.split_once(';').unwrap_or_else(|| panic!("{}", ran.err));
+    assert!(way.starts_with(" gradients from node to node by nccl-2.21"), "{}", ran.err);
+    digest.to_owned()
+}
+
+/// The nodes of the campaign, of which the fifth has a slow GPU 1: a verdict needs seven nodes of a kind.
+const NINE: u8 = 9;
+const SLOW: &str = "gpu 1 slow sm=0 factor=3\ngpu 1 slow sm=1 factor=3\n";
+/// Works of several GPUs, by their step of `build-out` where it has one, and what names a GPU 1 that computes slowly.
+const WORKS: [(&str, &[&str]); 3] = [
+    ("train-ddp", &["train-ddp/compute_time:1"]),
+    ("gpu-train-ddp", &["gpu-train-ddp/", "_compute_time:1"]),
+    ("gpu-together", &["gpu-comm-overlap/matmul:1", "gpu-sharding-matmul/bf16-no-sharding:1"]),
+];
+
+#[test]
+#[ignore = "a campaign: tests/campaign gpus"]
+fn a_slow_gpu_of_nine_nodes_is_named_by_every_work_of_several_gpus() {
+    assert!(is_root(), "needs root, for namespaces");
+    let mut fleet = Fleet::up(Options { nodes: NINE }).unwrap();
+    let (library, names) = (simulated_driver(), (1..=NINE).map(|at| format!("n{at:03}")).collect::<Vec<_>>());
+    for name in &names {
+        let slow = if name == "n005" { SLOW } else { "" };
+        fleet.node(name).drive_gpus(&library, &format!("{TRAIN}{slow}")).unwrap();
+    }
+    println!("| work | said of n005 | other nodes that failed or were warned about | seconds |\n|---|---|---|---|");
+    let mut wrong = Vec::new();
+    for (work, metrics) in WORKS {
+        let begun = std::time::Instant::now();
+        let ran = if work == "train-ddp" {
+            train(&fleet, "n[001-009]", "standard")
+        } else {
+            names.iter().for_each(|name| drop(fleet.node(name).remove_library("libnccl.so.2")));
+            scan(&fleet, work, &["--visits", "1"])
+        };
+        let report = ran.json().unwrap();
+        let reasons = of(&report, "n005")["reasons"].to_string();
+        let told = report["nodes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|node| node["state"] == "fail" || node["state"] == "warn");
+        let others: Vec<&str> = told.filter_map(|node| node["node"].as_str()).filter(|name| *name != "n005").collect();
+        let seconds = begun.elapsed().as_secs();
+        println!("| {work} | {}: {reasons} | {} | {seconds} |", of(&report, "n005")["state"], others.join(" "));
+        if !metrics.iter().all(|metric| reasons.contains(metric)) || !others.is_empty() {
+            wrong.push((work, ran.err));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A training over the first four nodes.
 fn together(fleet: &Fleet) -> Ran {
+    train(fleet, "n[001-004]", "standard")
+}
+
+/// A training over `nodes`. Simulated GPUs need the patience of a profile that has some.
+fn train(fleet: &Fleet, nodes: &str, profile: &str) -> Ran {
     let path = fleet.path("together");
-    let text = "name = \"together\"\ntitle = \"Training on GPUs\"\nprofile = \"standard\"\n\
-                [[steps]]\nid = \"train\"\ntrain_ddp = { model = \"lstm-nano\", steps = 9 }\n";
+    let text = format!(
+        "name = \"together\"\ntitle = \"Training on GPUs\"\nprofile = \"{profile}\"\n\
+         [[steps]]\nid = \"train\"\ntrain_ddp = {{ model = \"lstm-nano\", steps = 9 }}\n"
+    );
     std::fs::write(&path, text).unwrap();
-    fleet.console().run(&["run", &path, "--alpha", "0.001", "--json", "--new", "-w", "n[001-004]"]).unwrap()
+    fleet.console().run(&["run", &path, "--alpha", "0.001", "--json", "--new", "-w", nodes]).unwrap()
 }
 
 fn prepare(fleet: &mut Fleet) {
