@@ -15,8 +15,13 @@ impl Warp {
         let size = *size as usize;
         let to = self.address(instr.args.first(), size, mask)?;
         let from = self.address(instr.args.get(1), size, mask)?;
+        let taken = instr.args.get(3).and_then(|arg| self.read(arg, env)).unwrap_or([size as u64; 32]);
         for lane in lanes(mask) {
-            let flight = Flight { lane, group: self.groups[lane], to: to[lane], from: from[lane], size };
+            let taken = taken[lane] as usize;
+            if taken > size {
+                return Err(Why::Operands);
+            }
+            let flight = Flight { lane, group: self.groups[lane], to: to[lane], from: from[lane], size, taken };
             // Hardware may land it at once or at the last moment: each happens half of the time.
             if env.rng.below(2) == 0 { env.land(&flight)? } else { self.flights.push(flight) }
         }

@@ -3,7 +3,7 @@
 use crate::block::{self, Place};
 use crate::code::Kernel;
 use crate::fault::Faults;
-use crate::memory::Memory;
+use crate::memory::{Counts, Memory};
 use crate::rng::Rng;
 use crate::trap::{Trap, Why};
 
@@ -33,8 +33,8 @@ pub struct Launch<'a> {
 pub struct Ran {
     /// Cycles of the multiprocessor that was done last.
     pub cycles: u64,
-    /// Bytes of global memory that were read and written.
-    pub moved: u64,
+    /// What its threads did.
+    pub counts: Counts,
 }
 
 /// One simulated device.
@@ -77,7 +77,7 @@ impl Device {
         let each = (THREADS / threads).min((SHARED / (bytes + RESERVED)) as u32).clamp(1, 32);
         let order = self.order();
         let mut busy = vec![(0_u64, 0_u64); self.sms as usize];
-        self.memory.moved = 0;
+        self.memory.counts = Counts::default();
         for (index, block) in blocks(launch.grid).enumerate() {
             // Round after round over all multiprocessors, in an order that changes from launch to launch.
             let sm = order[index % order.len()];
@@ -87,7 +87,7 @@ impl Device {
             busy[sm as usize] = (longest.max(cycles), all + cycles);
         }
         let cycles = busy.into_iter().map(|sm| done(sm, each)).max().unwrap_or(0);
-        Ok(Ran { cycles, moved: self.memory.moved })
+        Ok(Ran { cycles, counts: self.memory.counts })
     }
 
     fn order(&mut self) -> Vec<u32> {

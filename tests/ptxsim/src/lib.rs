@@ -28,6 +28,6 @@ pub use device::{Device, Launch, Ran};
 pub use driver::Config;
 pub use fault::{Faults, Flip, Unit};
 pub use link::Link;
-pub use memory::{BASE, Memory, Stuck};
+pub use memory::{BASE, Counts, Memory, Stuck};
 pub use parse::{ParseError, parse};
 pub use trap::{Trap, Why};

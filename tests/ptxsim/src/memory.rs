@@ -29,6 +29,25 @@ pub struct Stuck {
     pub one: bool,
 }
 
+/// What kernels did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Instructions of PTX, each once for a warp, or for each of its parts where these go different ways.
+    pub instructions: u64,
+    /// Bytes that were read from global memory, caches left aside.
+    pub loaded: u64,
+    /// Bytes that were written there.
+    pub stored: u64,
+}
+
+impl Counts {
+    /// Bytes that were read and written.
+    #[must_use]
+    pub const fn moved(&self) -> u64 {
+        self.loaded + self.stored
+    }
+}
+
 /// Memory of one device.
 #[derive(Debug, Default)]
 pub struct Memory {
@@ -38,8 +57,8 @@ pub struct Memory {
     capacity: u64,
     stuck: Vec<Stuck>,
     last: usize,
-    /// Bytes that kernels moved since the last look.
-    pub(crate) moved: u64,
+    /// What kernels did since the last look.
+    pub(crate) counts: Counts,
     /// Other devices' memory while a kernel of this one runs.
     pub(crate) peers: Vec<Peer>,
 }

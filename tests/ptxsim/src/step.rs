@@ -100,6 +100,7 @@ impl Warp {
 
     fn execute(&mut self, instr: &Instr, (pc, group, mask): (u32, u32, u32), env: &mut Env<'_>) -> Result<(), Why> {
         self.cycles += cost(instr);
+        env.memory.counts.instructions += 1;
         if matches!(instr.op, Op::Load { space: Space::Global, past_l1: true }) {
             self.cycles += env.far;
         }
@@ -274,7 +275,7 @@ impl Env<'_> {
         let from = at as usize;
         match space {
             Space::Global => {
-                self.memory.moved += size as u64;
+                self.memory.counts.loaded += size as u64;
                 self.memory.read(at, size)
             }
             Space::Shared => self.shared.get(from..from.saturating_add(size)).ok_or_else(|| held("shared")),
@@ -286,7 +287,7 @@ impl Env<'_> {
         let from = at as usize;
         match space {
             Space::Global => {
-                self.memory.moved += bytes.len() as u64;
+                self.memory.counts.stored += bytes.len() as u64;
                 self.memory.write(at, bytes)
             }
             Space::Shared => {
@@ -301,7 +302,11 @@ impl Env<'_> {
     }
 
     pub(crate) fn land(&mut self, flight: &Flight) -> Result<(), Why> {
-        let bytes = self.bytes(Space::Global, flight.from, flight.size)?.to_vec();
+        let mut bytes = match flight.taken {
+            0 => Vec::new(),
+            taken => self.bytes(Space::Global, flight.from, taken)?.to_vec(),
+        };
+        bytes.resize(flight.size, 0);
         self.put(Space::Shared, flight.to, &bytes)
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Flight {
     pub(crate) to: u64,
     pub(crate) from: u64,
     pub(crate) size: usize,
+    /// As many bytes are copied, and zeros follow.
+    pub(crate) taken: usize,
 }
 
 #[derive(Debug)]

@@ -211,6 +211,23 @@ fn a_copy_that_nobody_waited_for_is_late_in_some_order() {
 }
 
 #[test]
+fn a_copy_of_less_than_it_says_ends_with_zeros_and_reads_no_more() {
+    let body = |taken: u32| {
+        format!(
+            "mov.u32 %r2, tile; shl.b32 %r3, %r1, 2; add.s32 %r4, %r2, %r3; ld.param.u64 %rd4, [out]; \
+             mul.wide.u32 %rd5, %r1, 4; add.s64 %rd6, %rd4, %rd5; st.global.u32 [%rd6], %r1; mov.u32 %r5, {taken}; \
+             cp.async.ca.shared.global [%r4], [%rd6], 4, %r5; cp.async.commit_group; cp.async.wait_group 0; \
+             ld.shared.u32 %r9, [%r4];"
+        )
+    };
+    let text = |taken| kernel(".extern .shared .align 16 .b8 tile[];", &body(taken));
+    let got = |taken| run(&text(taken), 32);
+    assert_eq!(got(4).unwrap(), (0..32).collect::<Vec<u32>>());
+    assert_eq!(got(0).unwrap(), [0; 32]);
+    assert!(got(8).is_err(), "more than there is room for");
+}
+
+#[test]
 fn accesses_outside_and_across_are_stopped() {
     let outside = "ld.param.u64 %rd4, [out]; ld.global.u32 %r9, [%rd4+160];";
     assert!(matches!(run(&kernel("", outside), 40), Err(Why::Outside { space: "global", size: 4, .. })));

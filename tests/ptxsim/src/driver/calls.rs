@@ -262,7 +262,8 @@ pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usi
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(at: *mut u64, size: usize) -> Code {
     let mut state = state();
-    if state.card().device.faults.full {
+    let sealed = state.ready > 0 && !state.config.takes_beside_graphs;
+    if sealed || state.card().device.faults.full {
         return OUT_OF_MEMORY;
     }
     match state.card().device.memory.allocate(size as u64) {

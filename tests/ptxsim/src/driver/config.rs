@@ -43,6 +43,8 @@ pub struct Config {
     pub adapters: Option<f64>,
     /// What the way through the adapters does to the data.
     pub through_adapters: Link,
+    /// Whether memory can be taken while work is recorded that could be started again.
+    pub takes_beside_graphs: bool,
     /// What tells this node's devices from those of other nodes.
     pub identity: u8,
     /// Devices that are other cards than these nodes usually have in that place.
@@ -73,6 +75,7 @@ impl Default for Config {
             dma_buf: true,
             adapters: None,
             through_adapters: Link::default(),
+            takes_beside_graphs: true,
             identity: 0,
             cards: Vec::new(),
             faults: Vec::new(),
@@ -83,7 +86,8 @@ impl Default for Config {
 
 impl Config {
     /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999`, `gpu 3 flip sm=5 unit=mma bit=12 every=9`,
-    /// `link 0 1 slow factor=4`, `no-dma-buf`, `adapters 2e6`, `adapters flip bit=3 every=100`, `nccl ncclAllReduce 1`, `nccl-version 22304`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`,
+    /// `link 0 1 slow factor=4`, `no-dma-buf`, `no-memory-beside-graphs`, `adapters 2e6`, `adapters flip bit=3 every=100`, `nccl ncclAllReduce 1`, `nccl-version 22304`,
+    /// `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`,
     /// `gpu 3 lacks power` and, with a result of `nvml.h`, `gpu 3 answers power 15`.
     ///
     /// # Errors
@@ -133,6 +137,7 @@ impl Config {
                 let (value, step) = (number(value)?, number(step)?);
                 self.sense(number(index)?, name, Some(Sensor { value, step, code: 0 }));
             }
+            ["no-memory-beside-graphs"] => self.takes_beside_graphs = false,
             ["identity", n] => self.identity = number(n)?,
             ["gpu", index, "card", n] => self.cards.push((number(index)?, number(n)?)),
             ["gpu", index, "lacks", name] => self.sense(number(index)?, name, None),

@@ -45,9 +45,11 @@ pub unsafe extern "C" fn cuStreamEndCapture(stream: usize, graph: *mut usize) ->
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiateWithFlags(ready: *mut usize, graph: usize, _flags: u64) -> Code {
-    if graph == 0 || graph > state().graphs.len() {
+    let mut state = state();
+    if graph == 0 || graph > state.graphs.len() {
         return INVALID_VALUE;
     }
+    state.ready += 1;
     // SAFETY: passed on from the caller.
     unsafe { give(ready, graph) }
 }
@@ -66,5 +68,7 @@ pub extern "C" fn cuGraphDestroy(_graph: usize) -> Code {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuGraphExecDestroy(_ready: usize) -> Code {
+    let mut state = state();
+    state.ready = state.ready.saturating_sub(1);
     SUCCESS
 }

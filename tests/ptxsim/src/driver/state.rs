@@ -52,6 +52,8 @@ pub(super) struct State {
     pub(super) events: Vec<Event>,
     pub(super) streams: Vec<Stream>,
     pub(super) graphs: Vec<Vec<Work>>,
+    /// Graphs that can be started.
+    pub(super) ready: usize,
     /// Device of the current context.
     pub(super) current: usize,
     /// Whose memory may be opened by whom: by the first that of the second.
@@ -104,6 +106,7 @@ impl State {
             events: Vec::new(),
             streams: Vec::new(),
             graphs: Vec::new(),
+            ready: 0,
             current: 0,
             opened: Vec::new(),
             links: (0..count).map(|from| (0..count).map(|to| config.link_of((from, to))).collect()).collect(),
@@ -172,7 +175,7 @@ impl State {
         match ran {
             Ok(ran) => {
                 let computed = ran.cycles as f64 / self.config.clock_khz * 1e6;
-                card.now += LATENCY + computed.max(ran.moved as f64 / self.config.bandwidth * 1e9).max(away);
+                card.now += LATENCY + computed.max(ran.counts.moved() as f64 / self.config.bandwidth * 1e9).max(away);
             }
             Err(trap) => {
                 eprintln!("libcuda (simulated): {trap}");
