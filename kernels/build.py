@@ -28,7 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PREBUILT = HERE / "prebuilt"
 # Text for sm_90a is executed by tests only; everything else is shipped.
 # Old compilers for old drivers: PTX ISA 8.2 loads from driver 535 on. sm_100a exists only from 12.8 on.
-EVERYWHERE = ["memory", "burn", "gemm", "peer", "tape", "norm", "image", "product", "attention", "function"]
+EVERYWHERE = ["memory", "burn", "gemm", "peer", "tape", "norm", "image", "product", "attention", "function", "convolve"]
 TARGETS = [
     ("compute_80", "nvrtc-12.2", "ptx", EVERYWHERE),
     ("sm_80", "nvrtc-12.2", "cubin", EVERYWHERE),
@@ -43,6 +43,7 @@ WAYS = ("", "_data", "_filter")
 REGISTERS = {
     **{f"gemm_{kind}": 128 for kind in ("bf16", "fp16", "tf32", "int8")},
     **{"copy": 64, "burn_mma": 128, "gemm_f32": 160, "gemm_f64": 160, "burn_wgmma": 168},
+    **{"convolve_bf16": 128, "convolve_filter_bf16": 128, "convolve_plain": 128, "convolve_filter_plain": 128},
     **{"product_bf16": 128, "product_f32": 128, "product_wgmma": 168},
     **{"attention": 168, "attention_queries": 200, "attention_keys": 255},
     **{f"wgmma_{kind}": 168 for kind in ("bf16", "fp16", "tf32", "fp8", "int8")},
@@ -75,6 +76,10 @@ SASS = {
     "wgmma_fp8": {"QGMMA.64x256x32.F32.E4M3.E4M3": 4, **BULK},
     "wgmma_int8": {"IGMMA.64x256x32.S8.S8": 4, **BULK},
     "product_bf16": {"HMMA.16816.F32.BF16": 32, **TENSOR},
+    "convolve_bf16": {"HMMA.16816.F32.BF16": 32, "LDGSTS.E.BYPASS": 4, "LDSM.16.M88.4": 12},
+    "convolve_filter_bf16": {"HMMA.16816.F32.BF16": 32, "LDGSTS.E.BYPASS": 4, "LDSM.16.MT88.4": 12},
+    "convolve_plain": {"FFMA": 256},
+    "convolve_filter_plain": {"FFMA": 256},
     "product_wgmma": {"HGMMA.64x256x16.F32.BF16": 4, **BULK},
     **{f"attention{part}": {"HMMA.16816.F32.BF16": 64} for part in ("", "_queries", "_keys")},
     **{name: {r"HMMA.16816.F32\b(?!.BF16)": 8, "LDSM.16.M88.4": 6} for name in ("batch_half", *(f"convolve{w}_half" for w in WAYS))},

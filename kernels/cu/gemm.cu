@@ -21,7 +21,8 @@ __device__ __forceinline__ void tensor(u32 *c, const unsigned char *a, const uns
     typename Product::Sum sum[4][4][4];
     a += (u64)blockIdx.y * TILE * pitch;
     b += (u64)blockIdx.x * TILE * pitch;
-    multiply<Product>(sum, a, b, pitch, pitch / ROW, down, across);
+    Packed load = {a, b, pitch};
+    multiply<Product>(sum, load, pitch / ROW, down, across);
 #pragma unroll
     for (u32 i = 0; i < 4; i++)
 #pragma unroll

@@ -20,6 +20,8 @@ struct Result {
         c[at] = value;
     }
 
+    __device__ __forceinline__ bool activates() const { return act; }
+
     // Two columns side by side.
     __device__ __forceinline__ void put(u32 row, u32 column, float one, float two) const
     {

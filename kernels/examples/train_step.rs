@@ -36,8 +36,10 @@ fn main() -> ExitCode {
 
 fn run(model: Model, precision: Precision, library: bool) -> Result<(), Trouble> {
     driver::count()?;
-    let (gpu, tape) = (Gpu::open(0)?, model.tape());
     let library = if library { Some(CublasLt::load()?) } else { None };
+    // To the library a convolution is a product of matrices, so windows are written for it.
+    let tape = if library.is_some() { model.tape() } else { model.implicit(model.size()) };
+    let gpu = Gpu::open(0)?;
     let with = With { precision, library: library.as_ref() };
     let (bytes, kernels) = Trainer::needs(&gpu, &tape, with)?;
     let mut trainer = Trainer::new(&gpu, &tape, 1, with)?;

@@ -49,6 +49,7 @@ macro_rules! target {
                 target!(@ "product", $suffix),
                 target!(@ "attention", $suffix),
                 target!(@ "function", $suffix),
+                target!(@ "convolve", $suffix),
                 $(target!(@ $more, $suffix),)?
             ],
         }

@@ -3,13 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
 mod library;
+mod sim;
 
-use muster_gpu::code::PTX;
-use muster_gpu::train::{Clock, How, Launch, Part, Pieces, Precision, Program, Word};
-use muster_ptxsim::{Device, Faults, Kernel, Launch as Ordered, Unit, parse};
+use muster_gpu::train::{How, Part, Pieces, Precision, Program};
+use muster_ptxsim::{Faults, Unit};
 use muster_tape::{Bucket, Cpu, Fill, Kind, Model, Op, Replica, Size, Span, Start, State, Tape};
+use sim::Sim;
 
 const SEED: u64 = 7;
+<<<<<<< HEAD
 /// As little text as shows what whole steps do.
 const SHORT: Size = Size { batch: 1, seq: 16 };
 const HOPPER: &str = include_str!("../prebuilt/wgmma.sm_90a.ptx");
@@ -107,6 +109,10 @@ impl Sim {
         let bytes = self.device.memory.read(self.tape + span.offset as u64 * 4, span.len * 4).unwrap();
         bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
     }
+=======
+fn simulated(tape: &Tape, how: How, faults: Faults) -> Sim {
+    Sim::new(tape, Program::new(tape, SEED, how).unwrap(), faults)
+>>>>>>> 5fce772f (feat(muster-gpu): convolutions of a training gather their windows while they multiply)
 }
 
 fn how(precision: Precision, wgmma: bool) -> How {
@@ -133,7 +139,7 @@ fn nano() -> impl Iterator<Item = Model> {
 /// The step of `tape` by kernels and by the CPU: losses, and the elements of `spans` with the largest error among them.
 fn both(tape: &Tape, how: How, spans: &[Span]) -> ([f32; 2], f64) {
     let mut cpu = Cpu::new(tape, SEED).unwrap();
-    let mut sim = Sim::new(tape, how, Faults::default());
+    let mut sim = simulated(tape, how, Faults::default());
     for state in &tape.state {
         assert_eq!(sim.elements(state.span), cpu.elements(state.span), "{} at first", state.name);
     }
@@ -167,11 +173,16 @@ fn single(tape: &Tape, op: &Op) -> Tape {
     Tape { ops: vec![op.clone()], state: inputs.collect(), loss, updates: None, ..tape.clone() }
 }
 
+/// The steps of the small models with windows in memory, and without.
+fn tapes() -> impl Iterator<Item = Tape> {
+    nano().flat_map(|model| [model.tape(), model.implicit(model.size())])
+}
+
 /// Operations of the small models, each shape once, without those that only a whole step can show.
 fn operations() -> Vec<(Tape, Op)> {
     let mut seen: Vec<Kind> = Vec::new();
     let mut found = Vec::new();
-    for tape in nano().map(Model::tape) {
+    for tape in tapes() {
         for op in &tape.ops {
             let alone = !matches!(op.kind, Kind::AdamW { .. } | Kind::Nesterov { .. });
             if alone && !seen.contains(&op.kind) {
@@ -193,7 +204,10 @@ fn every_operation_in_f32_is_the_cpus() {
 
 #[test]
 fn every_product_in_bf16_is_the_cpus_as_far_as_bf16_goes() {
-    let products = |op: &Op| matches!(op.kind, Kind::Gemm(_) | Kind::Attention(_) | Kind::AttentionBackward(_));
+    let products = |op: &Op| {
+        let gathered = matches!(op.kind, Kind::Convolve(_) | Kind::ConvolveBack(_) | Kind::ConvolveFilter(_));
+        gathered || matches!(op.kind, Kind::Gemm(_) | Kind::Attention(_) | Kind::AttentionBackward(_))
+    };
     for (tape, op) in operations().into_iter().filter(|(_, op)| products(op)) {
         for wgmma in [false, true] {
             let (_, error) = both(&tape, how(Precision::Bf16, wgmma), &op.writes);
@@ -236,8 +250,7 @@ fn no_product_is_left_to_our_own_kernels_where_the_library_does_them() {
 
 #[test]
 fn a_step_in_f32_is_the_cpus_in_every_weight_and_gradient() {
-    for model in nano() {
-        let tape = model.tape();
+    for (model, tape) in nano().zip(nano().map(|model| model.implicit(model.size()))) {
         // After one step the moments are the gradients.
         let moments = |state: &&State| state.name.ends_with("moment") || state.name.ends_with("velocity");
         let spans: Vec<Span> = tape.state.iter().filter(moments).map(|state| state.span).collect();
@@ -253,9 +266,11 @@ fn ten_steps_in_bf16_have_the_cpus_losses_and_come_again_to_the_bit() {
     // The others differ from these in operations, which are tested one by one.
     let own = [true, false].map(|wgmma| how(Precision::Bf16, wgmma));
     let library = by_library(Precision::Bf16);
-    for (how, model) in [(own[0], Model::Gpt2Nano), (own[1], Model::ResnetNano), (library, Model::Gpt2Nano)] {
-        let tape = model.tape();
-        let mut sim = Sim::new(&tape, how, Faults::default());
+    let steps =
+        [(own[0], Model::Gpt2Nano), (own[1], Model::ResnetNano), (library, Model::Gpt2Nano), (library, Model::VggNano)];
+    for (how, model) in steps {
+        let tape = if how.library { model.tape() } else { model.implicit(model.size()) };
+        let mut sim = simulated(&tape, how, Faults::default());
         let losses: Vec<f32> = (0..10).map(|_| sim.step()).collect();
         let mut cpu = Cpu::new(&tape, SEED).unwrap();
         let right: Vec<f32> = cpu.train(1, &|_| {}, |train| (0..10).map(|_| train.step().unwrap()).collect()).unwrap();
@@ -273,7 +288,7 @@ fn ten_steps_in_bf16_have_the_cpus_losses_and_come_again_to_the_bit() {
 fn a_flipped_bit_of_one_product_changes_the_loss() {
     let tape = Model::Gpt2Nano.sized(SHORT);
     let losses = |faults| {
-        let mut sim = Sim::new(&tape, how(Precision::Bf16, false), faults);
+        let mut sim = simulated(&tape, how(Precision::Bf16, false), faults);
         [sim.step(), sim.step()]
     };
     let flip = muster_ptxsim::Flip { sm: Some(2), unit: Unit::Mma, bit: 20, every: 20 };
@@ -285,7 +300,7 @@ fn replicas(tape: &Tape, buckets: &[Bucket], (count, steps): (usize, usize)) -> 
     let pieces = Pieces::new(tape, (SEED, how(Precision::Fp32, false)), (buckets, count)).unwrap();
     let start = |rank: usize| {
         let setup = [pieces.setup.clone(), Pieces::data(tape, SEED, rank as u64)].concat();
-        Sim::of(tape, Program { setup, step: Vec::new(), space: pieces.space }, Faults::default())
+        Sim::new(tape, Program { setup, step: Vec::new(), space: pieces.space }, Faults::default())
     };
     let mut sims: Vec<Sim> = (0..count).map(start).collect();
     let (mut first, mut losses) = (Vec::new(), Vec::new());

@@ -145,7 +145,8 @@ fn digests_are_compared_only_where_cublaslt_chose_the_same_algorithms() {
 
 #[test]
 fn a_gpu_whose_products_by_cublaslt_are_always_wrong_alike_has_another_digest() {
-    let alike = with_library("gpu 0 flip sm=all unit=mma bit=20 every=1000\n", "gpu-train-vgg");
+    // Too rare for a block of our own kernels, none of which has so many instructions.
+    let alike = with_library("gpu 0 flip sm=all unit=mma bit=20 every=5000\n", "gpu-train-vgg");
     let [right, wrong] = [usual(), &alike].map(|said| golden_of(said, "vgg-nano-bf16-cublaslt"));
     assert_eq!(right.0, wrong.0);
     assert_ne!(right.1, wrong.1);
@@ -193,4 +194,16 @@ fn a_cublaslt_that_cannot_be_used_is_told_after_our_own_kernels_were_measured() 
     assert_eq!(said.outcome, Outcome::Done);
     let why = said.fact("gpu.0.vgg-nano_bf16_train.cublaslt");
     assert!(why.starts_with("not measured: needs 3") && why.ends_with(" MiB are free"), "{why}");
+}
+
+#[test]
+fn no_memory_is_taken_while_steps_are_timed() {
+    let sealed = "no-memory-beside-graphs\n";
+    for benchmark in ["gpu-train-vgg", "gpu-train-lstm"] {
+        assert_eq!(with_library(sealed, benchmark).outcome, Outcome::Done, "{benchmark}");
+    }
+    // A driver that gives none is noticed: here buckets lie beside graphs.
+    let other =
+        worker(Driver::new(&format!("devices 2\n{SMALL}{sealed}")).path(), &["run", "gpu-train-ddp", "smoke", "0"]);
+    assert_ne!(other.outcome, Outcome::Done);
 }

@@ -72,7 +72,10 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn new(model: Model, size: Option<Size>, with: With<'_>) -> Work<'_> {
-        Work { model, tape: size.map_or_else(|| model.tape(), |size| model.sized(size)), with }
+        let size = size.unwrap_or_else(|| model.size());
+        // To the library a convolution is a product of matrices, so windows are written for it.
+        let tape = if with.library.is_some() { model.sized(size) } else { model.implicit(size) };
+        Work { model, tape, with }
     }
 
     fn name(&self) -> String {
@@ -189,7 +192,7 @@ fn tell(run: &mut Run<'_>, work: &Work<'_>, rounds: &Rounds<'_>, nanos: &[f64]) 
     // FNV-1a over the bits of all losses.
     let fold = |hash: u32, loss: &f32| (hash ^ loss.to_bits()).wrapping_mul(0x0100_0193);
     let digest = losses.iter().fold(0x811c_9dc5_u32, fold);
-    let mut code = run.gpu.identity("tape", &["tape", "norm", "image", "product", "attention", "wgmma"])?;
+    let mut code = run.gpu.identity("tape", &["tape", "norm", "image", "product", "convolve", "attention", "wgmma"])?;
     if let Some(library) = with.library {
         // Its algorithms may share work out by how many multiprocessors there are.
         let (version, sms, chosen) = (library.version, run.gpu.sms, rounds.trainer.algorithms());

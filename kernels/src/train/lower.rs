@@ -3,7 +3,7 @@
 use muster_tape::{Kind, Op};
 
 use super::launch::{Launch, Word, at, count};
-use super::{How, Unfit, attention, image, product, rows};
+use super::{How, Unfit, attention, convolve, image, product, rows};
 
 /// The kernels, and bytes of memory that they need beside the tape's.
 pub(super) type Lowered = Result<(Vec<Launch>, usize), Unfit>;
@@ -24,6 +24,9 @@ pub(super) fn launches(op: &Op, how: How) -> Lowered {
         | Kind::LayerNormParameters { .. }
         | Kind::BatchNorm { .. }
         | Kind::BatchNormBackward { .. } => rows::launches(op),
+        Kind::Convolve(of) => convolve::forward(op, of, how),
+        Kind::ConvolveBack(of) => convolve::back(op, of, how),
+        Kind::ConvolveFilter(of) => convolve::filter(op, of, how),
         Kind::Im2col(_)
         | Kind::Col2im(_)
         | Kind::MaxPool(_)

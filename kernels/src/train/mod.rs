@@ -5,6 +5,7 @@
 //! GPU that runs the same code.
 
 mod attention;
+mod convolve;
 mod fill;
 mod image;
 mod launch;

@@ -7,16 +7,16 @@ use super::lower::Lowered;
 use super::{How, Precision, Unfit};
 
 /// Rows and elements along k that a block packs.
-const PACKED: usize = 64;
+pub(super) const PACKED: usize = 64;
 /// Bytes at which every part of the memory beside the tape begins.
-const ALIGN: usize = 1024;
+pub(super) const ALIGN: usize = 1024;
 
 /// How a product is cut up.
-struct Cut {
+pub(super) struct Cut {
     /// Rows and columns of a tile.
-    tile: (usize, usize),
+    pub(super) tile: (usize, usize),
     /// Elements along k of a slice.
-    slice: usize,
+    pub(super) slice: usize,
     /// As many blocks keep a GPU busy.
     blocks: usize,
     /// Fewest slices of a share.
@@ -26,13 +26,13 @@ struct Cut {
 /// Products of warpgroups: one block stays on each multiprocessor.
 const WGMMA: Cut = Cut { tile: (128, 256), slice: 64, blocks: 128, least: 8 };
 /// Products of warps.
-const MMA: Cut = Cut { tile: (128, 128), slice: 32, blocks: 256, least: 16 };
+pub(super) const MMA: Cut = Cut { tile: (128, 128), slice: 32, blocks: 256, least: 16 };
 /// On the ordinary units.
-const FP32: Cut = Cut { tile: (128, 128), slice: 8, blocks: 256, least: 64 };
+pub(super) const FP32: Cut = Cut { tile: (128, 128), slice: 8, blocks: 256, least: 64 };
 
 impl Cut {
     /// Tiles down and across, slices, and slices of a share.
-    fn of(&self, gemm: Gemm) -> (usize, usize, usize, usize) {
+    pub(super) fn of(&self, gemm: Gemm) -> (usize, usize, usize, usize) {
         let (down, across) = (gemm.m.div_ceil(self.tile.0), gemm.n.div_ceil(self.tile.1));
         let slices = gemm.k.div_ceil(self.slice);
         let shares = (self.blocks / (down * across)).clamp(1, (slices / self.least).max(1));
@@ -68,25 +68,57 @@ pub(super) fn launches(op: &Op, gemm: Gemm, how: How) -> Lowered {
         return Ok((all, space));
     }
     all.push(product(gemm, &cut, how, operands, [parts, Word::Null, Word::Null, Word::U32(0)])?);
-    let size = [count(gemm.m)?, count(gemm.n)?, count(shares)?, add];
-    let args = [at(op.writes[0]), act, bias, parts].into_iter().chain(size).collect();
-    all.push(Launch::over("product_sum", gemm.m * gemm.n, args));
+    all.push(total(gemm, [at(op.writes[0]), act, bias, parts], (shares, add))?);
     Ok((all, space + shares * gemm.m * gemm.n * size_of::<f32>()))
+}
+
+/// The sum of shares, to `[C, GELU of C, bias]` from the last.
+pub(super) fn total(gemm: Gemm, ends: [Word; 4], (shares, add): (usize, Word)) -> Result<Launch, Unfit> {
+    let size = [count(gemm.m)?, count(gemm.n)?, count(shares)?, add];
+    let args = ends.into_iter().chain(size).collect();
+    Ok(Launch::over("product_sum", gemm.m * gemm.n, args))
+}
+
+/// An operand to be packed.
+pub(super) struct Pack {
+    pub(super) from: Word,
+    /// Rows, and of a tile.
+    pub(super) rows: (usize, usize),
+    /// Elements along k.
+    pub(super) deep: usize,
+    /// As many of them lie together; those of the last part come first.
+    pub(super) part: usize,
+    /// It lies across k.
+    pub(super) across: bool,
+    /// As warpgroups want it.
+    pub(super) blocked: bool,
+}
+
+impl Pack {
+    /// To a place in the memory beside the tape, and what follows it there.
+    pub(super) fn to(&self, place: usize) -> Result<(Launch, usize), Unfit> {
+        let (rows, tile) = self.rows;
+        let (whole, pitch) = (rows.next_multiple_of(tile), self.deep.next_multiple_of(PACKED));
+        let flags = [Word::U32(u32::from(self.across)), Word::U32(u32::from(self.blocked))];
+        let sizes = [count(rows)?, count(self.deep)?, count(self.part)?, count(pitch)?];
+        let args = [Word::Space(place), self.from].into_iter().chain(sizes).chain(flags).collect();
+        let launch = Launch::blocks("pack_bf16", whole / PACKED * (pitch / PACKED), args)?;
+        Ok((launch, (place + whole * pitch * size_of::<u16>()).next_multiple_of(ALIGN)))
+    }
 }
 
 /// Both operands along k in whole tiles of so many rows, `blocked` as warpgroups want them, and the bytes that they take.
 pub(super) fn packs(op: &Op, gemm: Gemm, tile: (usize, usize), blocked: bool) -> Result<([Launch; 2], usize), Unfit> {
-    let pitch = gemm.k.next_multiple_of(PACKED);
-    let pack = |which: usize, place: usize, (rows, tile): (usize, usize), across: bool| -> Result<_, Unfit> {
-        let whole = rows.next_multiple_of(tile);
-        let flags = [Word::U32(u32::from(across)), Word::U32(u32::from(blocked))];
-        let sizes = [count(rows)?, count(gemm.k)?, count(pitch)?];
-        let args = [Word::Space(place), at(op.reads[which])].into_iter().chain(sizes).chain(flags).collect();
-        let launch = Launch::blocks("pack_bf16", whole / PACKED * (pitch / PACKED), args)?;
-        Ok((launch, (place + whole * pitch * size_of::<u16>()).next_multiple_of(ALIGN)))
+    let pack = |which: usize, rows: (usize, usize), across: bool| Pack {
+        from: at(op.reads[which]),
+        rows,
+        deep: gemm.k,
+        part: gemm.k,
+        across,
+        blocked,
     };
-    let (a, bytes) = pack(0, 0, (gemm.m, tile.0), gemm.a_transposed)?;
-    let (b, bytes) = pack(1, bytes, (gemm.n, tile.1), !gemm.b_transposed)?;
+    let (a, bytes) = pack(0, (gemm.m, tile.0), gemm.a_transposed).to(0)?;
+    let (b, bytes) = pack(1, (gemm.n, tile.1), !gemm.b_transposed).to(bytes)?;
     Ok(([a, b], bytes))
 }
 

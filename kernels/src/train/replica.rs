@@ -47,7 +47,7 @@ impl Plan {
     /// For `replicas` of `model`, each of which trains on `size` in a step.
     #[must_use]
     pub fn new(model: Model, size: Size, precision: Precision, replicas: usize) -> Self {
-        let tape = model.parallel_sized(size);
+        let tape = model.parallel_implicit(size);
         let buckets = tape.buckets(BUCKET.min(tape.parameters / BUCKETS));
         Self { tape, buckets, precision, seed: SEED, replicas }
     }

@@ -30,7 +30,7 @@ mod tape;
 pub use cpu::{Cpu, Error, Replica, Steps};
 pub use cycle::Cycle;
 pub use models::{Model, Size};
-pub use op::{Gemm, Heads, Kind, Op, Span, Start, Window};
+pub use op::{Convolution, Gemm, Heads, Kind, Op, Span, Start, Window};
 pub use plan::GAP;
 pub use random::{Fill, batch_seed};
 pub use tape::{Bucket, State, Tape};

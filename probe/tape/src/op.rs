@@ -82,6 +82,13 @@ impl Window {
         (self.edge + 2 * self.pad - self.size) / self.stride + 1
     }
 
+    /// Whether a convolution to so many channels may gather its windows: eight channels go together, and windows of one pixel that
+    /// leave none out are the images as they lie.
+    pub(crate) const fn is_gathered(&self, outputs: usize) -> bool {
+        let whole = self.channels.is_multiple_of(8) && outputs.is_multiple_of(8);
+        whole && (self.size > 1 || self.stride > 1)
+    }
+
     /// Windows in all.
     #[must_use]
     pub const fn windows(&self) -> usize {
@@ -92,6 +99,32 @@ impl Window {
     #[must_use]
     pub const fn pixels(&self) -> usize {
         self.batch * self.edge * self.edge * self.channels
+    }
+}
+
+/// A convolution: images as N x H x W x C, filters as size x size x channels x outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Convolution {
+    /// Its windows over the images that go in.
+    pub window: Window,
+    /// Channels that come out.
+    pub outputs: usize,
+}
+
+impl Convolution {
+    /// The product of windows, written out as rows, and the filter.
+    #[must_use]
+    pub const fn product(&self) -> Gemm {
+        let Window { size, channels, .. } = self.window;
+        Gemm {
+            m: self.window.windows(),
+            n: self.outputs,
+            k: size * size * channels,
+            a_transposed: false,
+            b_transposed: false,
+            start: Start::Zero,
+            gelu: false,
+        }
     }
 }
 
@@ -145,6 +178,12 @@ pub enum Kind {
         /// Elements of a hidden state.
         hidden: usize,
     },
+    /// images, filter, (bias) → images.
+    Convolve(Convolution),
+    /// gradient of what came out, filter → gradient of what went in.
+    ConvolveBack(Convolution),
+    /// images, gradient of what came out → gradient of the filter.
+    ConvolveFilter(Convolution),
     /// images → windows, one a row, zeros where a window reaches over the edge.
     Im2col(Window),
     /// gradients of windows → gradients of images.

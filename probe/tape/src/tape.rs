@@ -1,6 +1,6 @@
 //! What a step is: a flat list of operations over one memory, and what that memory holds at first.
 
-use crate::op::{Kind, Op, Span};
+use crate::op::{Gemm, Kind, Op, Span};
 use crate::random::Fill;
 
 /// A training step of one model: forward, backward and update. Any back end can run it.
@@ -82,10 +82,12 @@ impl Tape {
     #[must_use]
     pub fn product_flops(&self) -> f64 {
         let of = |op: &Op| match op.kind {
-            Kind::Gemm(g) => 2.0 * g.m as f64 * g.n as f64 * g.k as f64,
-            _ => 0.0,
+            Kind::Gemm(gemm) => Some(gemm),
+            Kind::Convolve(of) | Kind::ConvolveBack(of) | Kind::ConvolveFilter(of) => Some(of.product()),
+            _ => None,
         };
-        self.ops.iter().map(of).sum()
+        let flops = |g: Gemm| 2.0 * g.m as f64 * g.n as f64 * g.k as f64;
+        self.ops.iter().filter_map(of).map(flops).sum()
     }
 }
 

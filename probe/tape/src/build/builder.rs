@@ -81,6 +81,8 @@ pub(crate) struct Builder {
     backward: Vec<Back>,
     /// Number of samples or tokens of a step.
     items: usize,
+    /// Whether convolutions gather their windows where that can be done, so that nobody writes these.
+    pub(crate) implicit: bool,
 }
 
 impl Builder {
@@ -92,7 +94,13 @@ impl Builder {
             gradients: BTreeMap::new(),
             backward: Vec::new(),
             items,
+            implicit: false,
         }
+    }
+
+    /// Whether convolutions gather their windows.
+    pub(crate) fn implicit(self, implicit: bool) -> Self {
+        Self { implicit, ..self }
     }
 
     /// A buffer that lives as long as it is needed within a step.

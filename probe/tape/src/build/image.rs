@@ -1,6 +1,6 @@
 //! Layers of convolutional networks. Images lie as N x H x W x C.
 
-use crate::op::{Gemm, Kind, Start, Window};
+use crate::op::{Convolution, Gemm, Kind, Start, Window};
 use crate::random::Fill;
 
 use super::builder::{Builder, Tensor};
@@ -19,6 +19,9 @@ impl Builder {
         let deviation = (2.0 / (window.size * window.size * outputs) as f64).sqrt();
         let weight = self.weight(format!("{name} weights"), inputs * outputs, spread(deviation));
         let bias = biased.then(|| self.weight(format!("{name} bias"), outputs, Fill::Zero));
+        if self.implicit && window.is_gathered(outputs) {
+            return self.convolve((x, weight, bias), Convolution { window, outputs });
+        }
         let columns = if window.size == 1 && window.stride == 1 { x } else { self.windows(x, window) };
         let rows = window.windows();
         let y = self.buffer(rows * outputs);
@@ -33,6 +36,42 @@ impl Builder {
                 b.give(bias, db);
             }
             b.product_backward((columns, weight), dy, (rows, outputs, inputs));
+        });
+        y
+    }
+
+    fn convolve(&mut self, (x, weight, bias): (Tensor, Tensor, Option<Tensor>), of: Convolution) -> Tensor {
+        let Gemm { m: rows, n: outputs, k: inputs, .. } = of.product();
+        let y = self.buffer(rows * outputs);
+        let reads: Vec<Tensor> = [x, weight].into_iter().chain(bias).collect();
+        self.op(Kind::Convolve(of), &reads, &[y]);
+        self.on_the_way_back(move |b| {
+            let Some(dy) = b.gradient(y) else { return };
+            if let Some(bias) = bias {
+                let db = b.buffer(outputs);
+                b.op(Kind::ColumnSum { rows, columns: outputs }, &[dy], &[db]);
+                b.give(bias, db);
+            }
+            let dw = b.buffer(weight.len);
+            b.op(Kind::ConvolveFilter(of), &[x, dy], &[dw]);
+            b.give(weight, dw);
+            if b.is_data(x) {
+                return;
+            }
+            let dx = b.buffer(x.len);
+            if of.window.stride == 1 {
+                b.op(Kind::ConvolveBack(of), &[dy, weight], &[dx]);
+            } else {
+                // Most pairs of a pixel and an element of the window meet no window: a product of all would mostly multiply zeros.
+                let windows = b.buffer(rows * inputs);
+                b.op(
+                    Kind::Gemm(Gemm { b_transposed: true, ..product(rows, inputs, outputs) }),
+                    &[dy, weight],
+                    &[windows],
+                );
+                b.op(Kind::Col2im(of.window), &[windows], &[dx]);
+            }
+            b.give(x, dx);
         });
         y
     }

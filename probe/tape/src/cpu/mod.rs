@@ -2,6 +2,7 @@
 
 mod attention;
 mod conv;
+mod convolve;
 mod element;
 mod gemm;
 pub(crate) mod isa;

@@ -5,7 +5,7 @@ use crate::op::Kind;
 
 use super::gemm::Scratch;
 use super::memory::Io;
-use super::{attention, conv, element, gemm, lstm, norm, pool, table, update};
+use super::{attention, conv, convolve, element, gemm, lstm, norm, pool, table, update};
 
 /// Parts of an operation whose first output has `len` elements. Threads take them in any order.
 pub(super) fn parts(kind: &Kind, len: usize, threads: usize) -> usize {
@@ -21,6 +21,9 @@ pub(super) fn parts(kind: &Kind, len: usize, threads: usize) -> usize {
         Kind::Mean { .. } => 1,
         Kind::LstmCell { hidden } => lstm::parts(len / hidden, *hidden),
         Kind::LstmCellBackward { hidden } => lstm::parts(len / hidden / 4, *hidden),
+        Kind::Convolve(of) => of.window.batch * of.window.out_edge(),
+        Kind::ConvolveBack(of) => of.window.batch * of.window.edge,
+        Kind::ConvolveFilter(of) => len / of.outputs,
         Kind::Im2col(window) | Kind::MaxPool(window) | Kind::MeanPool(window) => window.batch * window.out_edge(),
         Kind::Col2im(window) | Kind::MaxPoolBackward(window) | Kind::MeanPoolBackward(window) => {
             window.batch * window.edge
@@ -55,6 +58,9 @@ pub(super) fn part<T: Number>(io: &Io<'_, T>, part: usize, scratch: &mut Scratch
         Kind::Copy => element::map(io, part, |x| x),
         Kind::LstmCell { hidden } => lstm::forward(io, hidden, part),
         Kind::LstmCellBackward { hidden } => lstm::backward(io, hidden, part),
+        Kind::Convolve(of) => convolve::forward(io, &of, part),
+        Kind::ConvolveBack(of) => convolve::back(io, &of, part),
+        Kind::ConvolveFilter(of) => convolve::filter(io, &of, part),
         Kind::Im2col(window) => conv::im2col(io, &window, part),
         Kind::Col2im(window) => conv::col2im(io, &window, part),
         Kind::BatchNorm { rows, columns } => conv::batch_norm(io, (rows, columns), part),

@@ -175,7 +175,13 @@ impl Model {
     /// The same for another batch, and for sequences of another length, which a table of positions may limit.
     #[must_use]
     pub fn sized(self, size: Size) -> Tape {
-        self.resized(Some(size), self.rule().at_once())
+        self.resized(Some(size), self.rule().at_once(), false)
+    }
+
+    /// The same as GPUs do it: convolutions gather the windows of images where they can, and nobody writes these.
+    #[must_use]
+    pub fn implicit(self, size: Size) -> Tape {
+        self.resized(Some(size), self.rule().at_once(), true)
     }
 
     /// The same with all updates after all gradients, for [`crate::Replica`]. The steps of a model alone give the same losses.
@@ -187,7 +193,13 @@ impl Model {
     /// The same for another batch, as [`Model::sized`].
     #[must_use]
     pub fn parallel_sized(self, size: Size) -> Tape {
-        self.resized(Some(size), self.rule().apart())
+        self.resized(Some(size), self.rule().apart(), false)
+    }
+
+    /// The same as GPUs do it, as [`Model::implicit`].
+    #[must_use]
+    pub fn parallel_implicit(self, size: Size) -> Tape {
+        self.resized(Some(size), self.rule().apart(), true)
     }
 
     const fn rule(self) -> Rule {
@@ -203,11 +215,11 @@ impl Model {
         }
     }
 
-    pub(super) fn with(self, optimiser: Optimiser) -> Tape {
-        self.resized(None, optimiser)
+    fn with(self, optimiser: Optimiser) -> Tape {
+        self.resized(None, optimiser, false)
     }
 
-    fn resized(self, size: Option<Size>, optimiser: Optimiser) -> Tape {
+    pub(super) fn resized(self, size: Option<Size>, optimiser: Optimiser, implicit: bool) -> Tape {
         let batch = |own: usize| size.map_or(own, |size| size.batch);
         let seq = |own: usize| size.map_or(own, |size| size.seq);
         match self.net() {
@@ -220,9 +232,9 @@ impl Model {
                 Bert { batch: batch(net.batch), seq, ..net }.tape(optimiser)
             }
             Net::Lstm(net) => Lstm { batch: batch(net.batch), seq: seq(net.seq), ..net }.tape(optimiser),
-            Net::Resnet(net) => Resnet { batch: batch(net.batch), ..net }.tape(optimiser),
-            Net::Densenet(net) => Densenet { batch: batch(net.batch), ..net }.tape(optimiser),
-            Net::Vgg(net) => Vgg { batch: batch(net.batch), ..net }.tape(optimiser),
+            Net::Resnet(net) => Resnet { batch: batch(net.batch), implicit, ..net }.tape(optimiser),
+            Net::Densenet(net) => Densenet { batch: batch(net.batch), implicit, ..net }.tape(optimiser),
+            Net::Vgg(net) => Vgg { batch: batch(net.batch), implicit, ..net }.tape(optimiser),
         }
     }
 }

@@ -22,20 +22,22 @@ pub(super) struct Densenet {
     pub(super) large_stem: bool,
     pub(super) classes: usize,
     pub(super) batch: usize,
+    /// Whether nobody writes windows, as for GPUs.
+    pub(super) implicit: bool,
 }
 
 impl Densenet {
     pub(super) const NANO: Self =
-        Self { layers: &[2, 2], growth: 8, edge: 8, large_stem: false, classes: 10, batch: 8 };
+        Self { layers: &[2, 2], growth: 8, edge: 8, large_stem: false, classes: 10, batch: 8, implicit: false };
     pub(super) const HUNDRED_SIXTY_NINE: Self = Self::published(&[6, 12, 32, 32]);
     pub(super) const TWO_HUNDRED_ONE: Self = Self::published(&[6, 12, 48, 32]);
 
     const fn published(layers: &'static [usize]) -> Self {
-        Self { layers, growth: 32, edge: 224, large_stem: true, classes: 1000, batch: 1 }
+        Self { layers, growth: 32, edge: 224, large_stem: true, classes: 1000, batch: 1, implicit: false }
     }
 
     pub(super) fn tape(&self, optimiser: Optimiser) -> Tape {
-        let mut b = Builder::new(self.batch);
+        let mut b = Builder::new(self.batch).implicit(self.implicit);
         let (mut images, right) = Images::data(&mut b, self.batch, self.edge, self.classes);
         let stem = if self.large_stem { (7, 2) } else { (3, 1) };
         images = images.conv_norm(&mut b, "stem", stem, 2 * self.growth).relu(&mut b);

@@ -21,6 +21,8 @@ pub(super) struct Resnet {
     pub(super) large_stem: bool,
     pub(super) classes: usize,
     pub(super) batch: usize,
+    /// Whether nobody writes windows, as for GPUs.
+    pub(super) implicit: bool,
 }
 
 impl Images {
@@ -36,17 +38,18 @@ impl Images {
 }
 
 impl Resnet {
-    pub(super) const NANO: Self = Self { blocks: &[1, 1], width: 8, edge: 8, large_stem: false, classes: 10, batch: 8 };
+    pub(super) const NANO: Self =
+        Self { blocks: &[1, 1], width: 8, edge: 8, large_stem: false, classes: 10, batch: 8, implicit: false };
     pub(super) const FIFTY: Self = Self::published(&[3, 4, 6, 3]);
     pub(super) const HUNDRED_ONE: Self = Self::published(&[3, 4, 23, 3]);
     pub(super) const HUNDRED_FIFTY_TWO: Self = Self::published(&[3, 8, 36, 3]);
 
     const fn published(blocks: &'static [usize]) -> Self {
-        Self { blocks, width: 64, edge: 224, large_stem: true, classes: 1000, batch: 4 }
+        Self { blocks, width: 64, edge: 224, large_stem: true, classes: 1000, batch: 4, implicit: false }
     }
 
     pub(super) fn tape(&self, optimiser: Optimiser) -> Tape {
-        let mut b = Builder::new(self.batch);
+        let mut b = Builder::new(self.batch).implicit(self.implicit);
         let (mut images, right) = Images::data(&mut b, self.batch, self.edge, self.classes);
         let stem = if self.large_stem { (7, 2) } else { (3, 1) };
         images = images.conv_norm(&mut b, "stem", stem, self.width).relu(&mut b);

@@ -12,6 +12,11 @@ fn nanos() -> impl Iterator<Item = Model> {
     Model::ALL.into_iter().filter(|model| model.name().ends_with("-nano"))
 }
 
+/// Each of them with windows in memory, and without.
+fn tapes() -> impl Iterator<Item = (Model, Tape)> {
+    nanos().flat_map(|model| [(model, model.tape()), (model, model.implicit(model.size()))])
+}
+
 fn losses<T: Number>(tape: &Tape, (isa, threads): (Isa, usize), steps: usize) -> Vec<f32> {
     let mut machine = Machine::<T>::new(tape, 42, isa).unwrap();
     machine.train(threads, &|_| {}, |train| (0..steps).map(|_| train.step().unwrap()).collect()).unwrap()
@@ -23,8 +28,8 @@ fn bits(losses: &[f32]) -> Vec<u32> {
 
 #[test]
 fn the_loss_falls_in_fifty_steps() {
-    for model in nanos() {
-        let seen = losses::<f32>(&model.tape(), (Isa::best(), 1), 50);
+    for (model, tape) in tapes() {
+        let seen = losses::<f32>(&tape, (Isa::best(), 1), 50);
         let (first, last) = (seen[0], seen[49]);
         assert!(last < 0.5 * first, "{}: {first} to {last}", model.name());
         assert!(seen.windows(11).all(|w| w[10] < w[0] * 1.02), "{}: {seen:?}", model.name());
@@ -33,8 +38,7 @@ fn the_loss_falls_in_fifty_steps() {
 
 #[test]
 fn losses_are_the_same_bits_for_every_number_of_threads_and_instruction_set_and_run() {
-    for model in nanos() {
-        let tape = model.tape();
+    for (model, tape) in tapes() {
         let right = bits(&losses::<f32>(&tape, (Isa::Portable, 1), 4));
         let sets = Isa::usable().into_iter().map(|isa| (isa, 1));
         for how in sets.chain([(Isa::best(), 2), (Isa::best(), 4)]) {
@@ -69,8 +73,7 @@ fn a_restart_gives_the_same_losses_again_and_a_flipped_bit_others() {
 
 #[test]
 fn f32_and_f64_tell_the_same_story() {
-    for model in nanos() {
-        let tape = model.tape();
+    for (model, tape) in tapes() {
         let (single, double) = (losses::<f32>(&tape, (Isa::best(), 1), 5), losses::<f64>(&tape, (Isa::best(), 1), 5));
         for (a, b) in single.iter().zip(&double) {
             assert!((a - b).abs() < 1e-3 * b.abs(), "{}: {single:?} {double:?}", model.name());
@@ -81,8 +84,8 @@ fn f32_and_f64_tell_the_same_story() {
 /// Central differences along a random direction in each weight buffer, and of single elements, in f64.
 #[test]
 fn gradients_are_the_slopes_of_the_loss() {
-    for model in nanos() {
-        let tape = model.with(Rule::Keep.at_once());
+    for (model, implicit) in nanos().flat_map(|model| [(model, false), (model, true)]) {
+        let tape = model.resized(None, Rule::Keep.at_once(), implicit);
         let mut machine = Machine::<f64>::new(&tape, 42, Isa::best()).unwrap();
         // Off the symmetric start: zero biases hide errors.
         for (number, state) in tape.state.iter().enumerate().filter(|(_, s)| s.gradient.is_some()) {
@@ -125,8 +128,8 @@ fn gradients_are_the_slopes_of_the_loss() {
 
 #[test]
 fn every_weight_has_a_gradient_and_every_read_was_written_before() {
-    for model in nanos() {
-        let tape = model.with(Rule::Keep.at_once());
+    for (model, implicit) in nanos().flat_map(|model| [(model, false), (model, true)]) {
+        let tape = model.resized(None, Rule::Keep.at_once(), implicit);
         let trained: usize = tape.state.iter().filter(|s| s.gradient.is_some()).map(|s| s.span.len).sum();
         assert_eq!(trained, tape.parameters, "{}", model.name());
         let mut written = vec![false; tape.memory];
@@ -142,8 +145,8 @@ fn every_weight_has_a_gradient_and_every_read_was_written_before() {
 
 #[test]
 fn no_operation_writes_what_it_reads_or_one_place_twice() {
-    for model in Model::ALL {
-        for (at, op) in model.tape().ops.iter().enumerate() {
+    for (model, tape) in Model::ALL.into_iter().flat_map(|m| [(m, m.tape()), (m, m.implicit(m.size()))]) {
+        for (at, op) in tape.ops.iter().enumerate() {
             for (i, write) in op.writes.iter().enumerate() {
                 let others = op.reads.iter().chain(&op.writes[i + 1..]);
                 for other in others {
@@ -200,6 +203,11 @@ fn one_memory_is_far_smaller_than_all_buffers_side_by_side() {
         let tape = model.tape();
         let side_by_side: usize = tape.ops.iter().flat_map(|op| &op.writes).map(|w| w.len).sum();
         assert!(tape.memory < side_by_side, "{}: {} of {side_by_side}", model.name(), tape.memory);
+    }
+    // Nobody keeps windows for the way back.
+    for model in [Model::Resnet50, Model::Vgg11, Model::Densenet169] {
+        let (with, without) = (model.tape().memory, model.implicit(model.size()).memory);
+        assert!(without < with, "{}: {without} of {with}", model.name());
     }
     // Weights, two moments each, and little beside them.
     let tape = Model::Gpt2Small.tape();

@@ -17,21 +17,24 @@ pub(super) struct Vgg {
     pub(super) wide: usize,
     pub(super) classes: usize,
     pub(super) batch: usize,
+    /// Whether nobody writes windows, as for GPUs.
+    pub(super) implicit: bool,
 }
 
 impl Vgg {
-    pub(super) const NANO: Self = Self { stages: &[(1, 8), (2, 16)], edge: 8, wide: 24, classes: 10, batch: 8 };
+    pub(super) const NANO: Self =
+        Self { stages: &[(1, 8), (2, 16)], edge: 8, wide: 24, classes: 10, batch: 8, implicit: false };
     pub(super) const ELEVEN: Self = Self::published(&[(1, 64), (1, 128), (2, 256), (2, 512), (2, 512)]);
     pub(super) const THIRTEEN: Self = Self::published(&[(2, 64), (2, 128), (2, 256), (2, 512), (2, 512)]);
     pub(super) const SIXTEEN: Self = Self::published(&[(2, 64), (2, 128), (3, 256), (3, 512), (3, 512)]);
     pub(super) const NINETEEN: Self = Self::published(&[(2, 64), (2, 128), (4, 256), (4, 512), (4, 512)]);
 
     const fn published(stages: &'static [(usize, usize)]) -> Self {
-        Self { stages, edge: 224, wide: 4096, classes: 1000, batch: 1 }
+        Self { stages, edge: 224, wide: 4096, classes: 1000, batch: 1, implicit: false }
     }
 
     pub(super) fn tape(&self, optimiser: Optimiser) -> Tape {
-        let mut b = Builder::new(self.batch);
+        let mut b = Builder::new(self.batch).implicit(self.implicit);
         let (mut images, right) = Images::data(&mut b, self.batch, self.edge, self.classes);
         for (stage, (count, channels)) in self.stages.iter().enumerate() {
             for conv in 0..*count {
