@@ -31,7 +31,7 @@ use crate::train::{Plan, Precision};
 use meeting::Meeting;
 
 /// The modules that a training uses.
-const MODULES: [&str; 7] = ["tape", "norm", "image", "product", "attention", "wgmma", "peer"];
+const MODULES: [&str; 8] = ["tape", "norm", "image", "product", "convolve", "attention", "wgmma", "peer"];
 
 /// All GPUs are held to one batch after so many steps: a wrong gradient leaves everybody with the same wrong weights.
 const EVERY: usize = 8;

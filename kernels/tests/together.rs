@@ -138,7 +138,7 @@ fn a_gpu_that_computes_wrongly_is_named_whatever_the_others_took_over_from_it() 
     let why = failed(own("gpu 1 flip sm=1 unit=fma bit=22 every=40\n", OVERLAP));
     assert!(why.starts_with("GPU 1: matmul beside an all-reduce gave other bits later: "), "{why}");
     assert!(!why.contains("GPU 0") && !why.contains("GPU 2"), "{why}");
-    let why = failed(own("gpu 2 flip sm=all unit=mma bit=20 every=3\n", SHARDING));
+    let why = failed(own("gpu 2 flip sm=all unit=mma bit=20 every=2\n", SHARDING));
     assert!(why.split("; ").all(|said| said.starts_with("GPU 2: ")), "{why}");
     for mode in ["no-sharding", "all-reduce", "all-gather"] {
         let begin = format!("GPU 2: its part of bf16-{mode}: it computes other bits than the other GPUs: ");

@@ -11,108 +11,11 @@ use muster_tape::{Bucket, Cpu, Fill, Kind, Model, Op, Replica, Size, Span, Start
 use sim::Sim;
 
 const SEED: u64 = 7;
-<<<<<<< HEAD
 /// As little text as shows what whole steps do.
 const SHORT: Size = Size { batch: 1, seq: 16 };
-const HOPPER: &str = include_str!("../prebuilt/wgmma.sm_90a.ptx");
 
-/// A simulated GPU with a tape in its memory.
-struct Sim {
-    device: Device,
-    kernels: Vec<Kernel>,
-    program: Program,
-    tape: u64,
-    space: u64,
-    clock: u64,
-}
-
-impl Sim {
-    fn new(tape: &Tape, how: How, faults: Faults) -> Self {
-        Self::of(tape, Program::new(tape, SEED, how).unwrap(), faults)
-    }
-
-    fn of(tape: &Tape, program: Program, faults: Faults) -> Self {
-        let mut device = Device::new(4, 256 << 20, faults, 1);
-        let text = |image: &[u8]| parse(std::str::from_utf8(image).unwrap().trim_end_matches('\0')).unwrap();
-        let mut kernels: Vec<Kernel> = PTX.modules.iter().flat_map(|module| text(&module.image())).collect();
-        kernels.extend(text(HOPPER.as_bytes()));
-        let mut allocate = |bytes: usize| device.memory.allocate(bytes.max(16) as u64).unwrap();
-        let (at, space, clock) = (allocate(tape.memory * 4), allocate(program.space), allocate(Clock::BYTES));
-        let mut sim = Self { device, kernels, program, tape: at, space, clock };
-        // What nobody wrote is no number.
-        let poison = vec![0xff; tape.memory * 4];
-        sim.device.memory.write(at, &poison).unwrap();
-        sim.restart();
-        sim
-    }
-
-    fn restart(&mut self) {
-        let start: Vec<u8> = Clock::START.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.device.memory.write(self.clock, &start).unwrap();
-        for launch in self.program.setup.clone() {
-            self.run(&launch);
-        }
-    }
-
-    fn step(&mut self) -> f32 {
-        for part in self.program.step.clone() {
-            match part {
-                Part::Kernel(launch) => self.run(&launch),
-                Part::Library(product) => {
-                    let ends = [product.left, product.right, product.result].map(|word| self.word(word));
-                    let bias = product.bias.map(|word| self.word(word));
-                    library::multiply(&mut self.device.memory, &product.product, ends, bias);
-                }
-            }
-        }
-        self.loss()
-    }
-
-    fn loss(&mut self) -> f32 {
-        let bytes = self.device.memory.read(self.clock + Clock::LOSS as u64, 4).unwrap();
-        f32::from_le_bytes(bytes.try_into().unwrap())
-    }
-
-    fn word(&self, word: Word) -> u64 {
-        match word {
-            Word::U32(value) => u64::from(value),
-            Word::F32(value) => u64::from(value.to_bits()),
-            Word::U64(value) => value,
-            Word::F64(value) => value.to_bits(),
-            Word::Null => 0,
-            Word::Tape(element) => self.tape + element as u64 * 4,
-            Word::Space(byte) => self.space + byte as u64,
-            Word::Clock(byte) => self.clock + byte as u64,
-        }
-    }
-
-    fn run(&mut self, launch: &Launch) {
-        let kernel = self.kernels.iter().find(|k| k.name() == launch.kernel).unwrap();
-        assert_eq!(kernel.param_layout().len(), launch.args.len(), "parameters of {}", launch.kernel);
-        let mut params = Vec::new();
-        for ((at, size), word) in kernel.param_layout().iter().zip(&launch.args) {
-            params.resize(*at, 0);
-            let bytes = self.word(*word);
-            params.extend(&bytes.to_le_bytes()[..*size]);
-        }
-        let (grid, block) = ([launch.grid.0, launch.grid.1, 1], [launch.threads, 1, 1]);
-        let ordered = Ordered { kernel, grid, block, shared: launch.shared as usize, params: &params };
-        self.device.launch(&ordered).unwrap_or_else(|trap| panic!("{launch:?}: {trap}"));
-    }
-
-    fn put(&mut self, span: Span, elements: &[f32]) {
-        let bytes: Vec<u8> = elements.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.device.memory.write(self.tape + span.offset as u64 * 4, &bytes).unwrap();
-    }
-
-    fn elements(&mut self, span: Span) -> Vec<f32> {
-        let bytes = self.device.memory.read(self.tape + span.offset as u64 * 4, span.len * 4).unwrap();
-        bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
-    }
-=======
 fn simulated(tape: &Tape, how: How, faults: Faults) -> Sim {
     Sim::new(tape, Program::new(tape, SEED, how).unwrap(), faults)
->>>>>>> 5fce772f (feat(muster-gpu): convolutions of a training gather their windows while they multiply)
 }
 
 fn how(precision: Precision, wgmma: bool) -> How {
