@@ -44,10 +44,12 @@ fn build(machine: &str) -> PathBuf {
         "probe/wire/Cargo.toml",
         "probe/tape/src",
         "probe/tape/Cargo.toml",
+        "kernels/build.rs",
         "kernels/src",
         "kernels/prebuilt",
         "kernels/Cargo.toml",
         "Cargo.lock",
+        "Cargo.toml",
     ] {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
