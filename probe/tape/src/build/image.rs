@@ -30,11 +30,7 @@ impl Builder {
         self.op(Kind::Gemm(Gemm { start, ..product(rows, outputs, inputs) }), &reads, &[y]);
         self.on_the_way_back(move |b| {
             let Some(dy) = b.gradient(y) else { return };
-            if let Some(bias) = bias {
-                let db = b.buffer(outputs);
-                b.op(Kind::ColumnSum { rows, columns: outputs }, &[dy], &[db]);
-                b.give(bias, db);
-            }
+            b.bias_backward(bias, dy, (rows, outputs));
             b.product_backward((columns, weight), dy, (rows, outputs, inputs));
         });
         y
@@ -47,11 +43,7 @@ impl Builder {
         self.op(Kind::Convolve(of), &reads, &[y]);
         self.on_the_way_back(move |b| {
             let Some(dy) = b.gradient(y) else { return };
-            if let Some(bias) = bias {
-                let db = b.buffer(outputs);
-                b.op(Kind::ColumnSum { rows, columns: outputs }, &[dy], &[db]);
-                b.give(bias, db);
-            }
+            b.bias_backward(bias, dy, (rows, outputs));
             let dw = b.buffer(weight.len);
             b.op(Kind::ConvolveFilter(of), &[x, dy], &[dw]);
             b.give(weight, dw);

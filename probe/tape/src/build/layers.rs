@@ -34,12 +34,18 @@ impl Builder {
                 b.op(Kind::GeluBackward, &[y, dy], &[before]);
                 dy = before;
             }
-            let db = b.buffer(outputs);
-            b.op(Kind::ColumnSum { rows, columns: outputs }, &[dy], &[db]);
-            b.give(bias, db);
+            b.bias_backward(Some(bias), dy, (rows, outputs));
             b.product_backward((x, weight), dy, (rows, outputs, inputs));
         });
         act
+    }
+
+    /// Gradient of what was added to each of `rows` rows, if anything was.
+    pub(crate) fn bias_backward(&mut self, bias: Option<Tensor>, dy: Tensor, (rows, columns): (usize, usize)) {
+        let Some(bias) = bias else { return };
+        let db = self.buffer(columns);
+        self.op(Kind::ColumnSum { rows, columns }, &[dy], &[db]);
+        self.give(bias, db);
     }
 
     /// Gradients of `x (rows x inputs) * weight (inputs x outputs)`.
@@ -127,11 +133,7 @@ impl Builder {
         self.op(Kind::Gemm(Gemm { b_transposed: true, start, ..product(rows, outputs, columns) }), &reads, &[y]);
         self.on_the_way_back(move |b| {
             let Some(dy) = b.gradient(y) else { return };
-            if let Some(bias) = bias {
-                let db = b.buffer(outputs);
-                b.op(Kind::ColumnSum { rows, columns: outputs }, &[dy], &[db]);
-                b.give(bias, db);
-            }
+            b.bias_backward(bias, dy, (rows, outputs));
             let (dt, dx) = (b.buffer(table.len), b.buffer(x.len));
             let kind = Kind::Gemm(Gemm { a_transposed: true, ..product(outputs, columns, rows) });
             b.op(kind, &[dy, x], &[dt]);

@@ -19,8 +19,17 @@ pub(super) fn pixel(window: &Window, at: usize, tap: usize) -> Option<usize> {
     (at * window.stride + tap).checked_sub(window.pad).filter(|pixel| *pixel < window.edge)
 }
 
+/// Windows over pixel `across` of a row of pixels of one image: the element that falls on it, and which window of all.
+pub(super) fn windows_over(window: &Window, part: usize, across: usize) -> impl Iterator<Item = (usize, usize)> {
+    let (edge, size, out) = (window.edge, window.size, window.out_edge());
+    (0..size * size).filter_map(move |tap| {
+        let down = window_over(window, part % edge, tap / size)?;
+        Some((tap, (part / edge * out + down) * out + window_over(window, across, tap % size)?))
+    })
+}
+
 /// The window along one axis whose element `tap` falls on `pixel`.
-pub(super) fn window_over(window: &Window, pixel: usize, tap: usize) -> Option<usize> {
+fn window_over(window: &Window, pixel: usize, tap: usize) -> Option<usize> {
     let reach = (pixel + window.pad).checked_sub(tap)?;
     (reach % window.stride == 0 && reach / window.stride < window.out_edge()).then_some(reach / window.stride)
 }
@@ -42,15 +51,13 @@ pub(super) fn im2col<T: Number>(io: &Io<'_, T>, window: &Window, part: usize) {
 
 /// A part is a row of pixels of one image, which gathers from every window over it.
 pub(super) fn col2im<T: Number>(io: &Io<'_, T>, window: &Window, part: usize) {
-    let (edge, channels, size, out) = (window.edge, window.channels, window.size, window.out_edge());
+    let (edge, channels) = (window.edge, window.channels);
     let columns = io.read(0);
     let row = io.write(0, part * edge * channels..(part + 1) * edge * channels);
     for (x, to) in row.chunks_exact_mut(channels).enumerate() {
         to.fill(T::ZERO);
-        for tap in 0..size * size {
-            let down = window_over(window, part % edge, tap / size);
-            let (Some(down), Some(across)) = (down, window_over(window, x, tap % size)) else { continue };
-            let at = ((part / edge * out + down) * out + across) * size * size + tap;
+        for (tap, over) in windows_over(window, part, x) {
+            let at = over * window.size * window.size + tap;
             axpy(T::ONE, &columns[at * channels..][..channels], to);
         }
     }

@@ -4,7 +4,7 @@
 use crate::number::{Number, axpy};
 use crate::op::Convolution;
 
-use super::conv::{pixel, window_over};
+use super::conv::{pixel, windows_over};
 use super::memory::Io;
 
 /// A part is a row of windows of one image.
@@ -33,15 +33,13 @@ pub(super) fn forward<T: Number>(io: &Io<'_, T>, of: &Convolution, part: usize) 
 /// A part is a row of pixels of one image.
 pub(super) fn back<T: Number>(io: &Io<'_, T>, of: &Convolution, part: usize) {
     let (window, outputs) = (&of.window, of.outputs);
-    let (edge, channels, size, out) = (window.edge, window.channels, window.size, window.out_edge());
+    let (edge, channels) = (window.edge, window.channels);
     let (gradient, filter) = (io.read(0), io.read(1));
     let row = io.write(0, part * edge * channels..(part + 1) * edge * channels);
     for (x, to) in row.chunks_exact_mut(channels).enumerate() {
         to.fill(T::ZERO);
-        for tap in 0..size * size {
-            let down = window_over(window, part % edge, tap / size);
-            let (Some(down), Some(across)) = (down, window_over(window, x, tap % size)) else { continue };
-            let from = &gradient[((part / edge * out + down) * out + across) * outputs..][..outputs];
+        for (tap, over) in windows_over(window, part, x) {
+            let from = &gradient[over * outputs..][..outputs];
             let rows = filter[tap * channels * outputs..].chunks_exact(outputs);
             for (to, row) in to.iter_mut().zip(rows) {
                 from.iter().zip(row).for_each(|(x, y)| *to += *x * *y);

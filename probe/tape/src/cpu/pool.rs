@@ -3,7 +3,7 @@
 use crate::number::{Number, axpy};
 use crate::op::Window;
 
-use super::conv::{pixel, window_over};
+use super::conv::{pixel, windows_over};
 use super::memory::Io;
 
 /// A part is a row of windows of one image.
@@ -30,15 +30,13 @@ pub(super) fn max<T: Number>(io: &Io<'_, T>, window: &Window, part: usize) {
 
 /// A part is a row of pixels of one image.
 pub(super) fn max_backward<T: Number>(io: &Io<'_, T>, window: &Window, part: usize) {
-    let (edge, channels, size, out) = (window.edge, window.channels, window.size, window.out_edge());
+    let (edge, channels) = (window.edge, window.channels);
     let (gradient, which) = (io.read(0), io.read(1));
     let row = io.write(0, part * edge * channels..(part + 1) * edge * channels);
     for (x, to) in row.chunks_exact_mut(channels).enumerate() {
         to.fill(T::ZERO);
-        for tap in 0..size * size {
-            let down = window_over(window, part % edge, tap / size);
-            let (Some(down), Some(across)) = (down, window_over(window, x, tap % size)) else { continue };
-            let start = ((part / edge * out + down) * out + across) * channels;
+        for (tap, over) in windows_over(window, part, x) {
+            let start = over * channels;
             for (channel, to) in to.iter_mut().enumerate() {
                 if which[start + channel] == T::of(tap as f64) {
                     *to += gradient[start + channel];
@@ -90,15 +88,13 @@ pub(super) fn mean<T: Number>(io: &Io<'_, T>, window: &Window, part: usize) {
 
 /// A part is a row of pixels of one image, which gathers from every window over it.
 pub(super) fn mean_backward<T: Number>(io: &Io<'_, T>, window: &Window, part: usize) {
-    let (edge, channels, size, out) = (window.edge, window.channels, window.size, window.out_edge());
+    let (edge, channels) = (window.edge, window.channels);
     let gradient = io.read(0);
     let row = io.write(0, part * edge * channels..(part + 1) * edge * channels);
     for (x, to) in row.chunks_exact_mut(channels).enumerate() {
         to.fill(T::ZERO);
-        for tap in 0..size * size {
-            let down = window_over(window, part % edge, tap / size);
-            let (Some(down), Some(across)) = (down, window_over(window, x, tap % size)) else { continue };
-            axpy(T::ONE, &gradient[((part / edge * out + down) * out + across) * channels..][..channels], to);
+        for (_, over) in windows_over(window, part, x) {
+            axpy(T::ONE, &gradient[over * channels..][..channels], to);
         }
         to.iter_mut().for_each(|x| *x = *x / area(window));
     }
