@@ -16,7 +16,6 @@ fn main() -> io::Result<()> {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
         let mut image = fs::read(&path)?;
         if name.ends_with(".ptx") {
-            image = bare(&image);
             // The driver expects the end of a C string.
             image.push(0);
         }
@@ -25,12 +24,4 @@ fn main() -> io::Result<()> {
         fs::write(Path::new(&out).join(format!("{name}.z")), packed.finish()?)?;
     }
     Ok(())
-}
-
-/// PTX without comments and indentation: a fourteenth less of it when packed.
-fn bare(text: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(text);
-    let code = |line: &str| line.split("//").next().unwrap_or_default().trim().to_owned();
-    let lines: Vec<String> = text.lines().map(code).filter(|line| !line.is_empty()).collect();
-    lines.join("\n").into_bytes()
 }
