@@ -139,7 +139,7 @@ impl Nccl {
         asked.and(ended)
     }
 
-    /// Gives back what a communicator takes of every GPU's memory.
+    /// Ends the communicators, which frees what they hold of every GPU's memory.
     fn leave(&mut self) -> Result<(), Trouble> {
         for comm in std::mem::take(&mut self.comms) {
             // SAFETY: made by this library, and not used again.

@@ -35,7 +35,7 @@ pub enum Way<'a> {
     Direct(Vec<Direct>),
     /// By NCCL, whose ranks have met.
     Nccl(&'a Nccl),
-    /// By NCCL over all GPUs of many nodes, which have met.
+    /// By NCCL over all GPUs of many nodes, whose ranks have met.
     Nodes(&'a Nccl),
     /// By copies through the host and own kernels.
     Host(Host),

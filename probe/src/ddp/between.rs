@@ -154,7 +154,7 @@ fn verdict(owners: &[usize], found: &[Vec<bool>], why: &str) -> (String, Vec<usi
         (0..ranks).filter(|rank| most(&found.iter().map(|seen| seen[*rank]).collect::<Vec<_>>())).collect();
     if !holders.is_empty() && 2 * holders.len() <= ranks {
         let names: Vec<String> = holders.iter().map(ToString::to_string).collect();
-        return (format!("rank {} holds wrong sums, whoever brings the numbers", names.join(", ")), holders);
+        return (format!("rank {} holds wrong sums, whichever GPU brings the numbers", names.join(", ")), holders);
     }
     let bringers: Vec<usize> = (0..found.len()).filter(|gpu| most(&found[*gpu])).collect();
     let mut accused: Vec<usize> = bringers.iter().map(|gpu| owners[*gpu]).collect();
@@ -218,7 +218,7 @@ mod tests {
         let (why, accused) = verdict(&owners, &found, "GPU 0 holds 9 wrong sums");
         assert_eq!((&*why, accused), ("what GPU 1 of rank 1 brings arrives wrong", vec![1]));
         let (why, accused) = verdict(&owners, &all([false, false, true]), "");
-        assert_eq!((&*why, accused), ("rank 2 holds wrong sums, whoever brings the numbers", vec![2]));
+        assert_eq!((&*why, accused), ("rank 2 holds wrong sums, whichever GPU brings the numbers", vec![2]));
         for nobody in [all([false; 3]), all([true; 3])] {
             let (why, accused) = verdict(&owners, &nobody, "GPU 0 holds 9 wrong sums");
             assert!(accused.is_empty() && why.ends_with("is not known"), "{why}");

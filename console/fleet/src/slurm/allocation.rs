@@ -26,8 +26,8 @@ const KEEPER: &str = r#""$@" </dev/null & p=$!; exec >/dev/null; cat; kill $p 2>
 /// What salloc runs: says its job, and sleeps until it is ended.
 const HOLDER: &str = r#"echo "muster-job $SLURM_JOB_ID"; exec sleep 2147483647"#;
 
-/// What salloc says on its error output once the nodes are given. It runs our command only when it has seen them ready, and looks ever
-/// more seldom: half a second, one and a half, three.
+/// What salloc says on its error output once the nodes are given. Our command runs only when salloc has seen them ready, for which it looks
+/// at once, then after half a second, 1.5 s, 3 s and so on.
 const GRANTED: &str = "Granted job allocation ";
 
 /// Nodes that Slurm gave to a job of ours; it ends when this is dropped.

@@ -1,4 +1,4 @@
-//! How does the probe come to the nodes of a job? Once for all of them, and not again where all have it.
+//! How does the probe get onto the nodes of a job? It is sent once for all of them, and not at all where every node has it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

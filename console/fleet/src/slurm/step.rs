@@ -1,7 +1,7 @@
 //! How is a command started on nodes of an allocation? One `srun` of one task for each node that is talked to.
 //!
-//! One `srun` over all nodes would not do for that: what it reads goes to every task or to a single one, while every node is told something else;
-//! and `--label` marks lines, which frames are not. So the label of a stream is the process it comes from.
+//! One `srun` over all nodes would not do for that: what it reads goes to every task or to a single one, while every node is told
+//! something else; and `--label` marks lines, which frames are not. So the label of a stream is the process it comes from.
 
 use std::process::Stdio;
 
@@ -46,8 +46,8 @@ impl Step {
     }
 }
 
-/// What `command` says on all of `nodes` of `job` together, line by line until it has ended everywhere, and tells when it ended. Slurm
-/// starts it when all of them are ready.
+/// Runs `command` on all of `nodes` of `job` by one step, which Slurm starts when all of them are ready, and adds each line to `said` as it
+/// comes: whoever stops waiting has what was said until then.
 pub(super) async fn on_all(job: &str, nodes: &[&str], command: &str, said: &mut Vec<String>) -> std::io::Result<()> {
     let mut srun = program("srun");
     srun.args([format!("--jobid={job}"), format!("--nodelist={}", host_list(nodes))]).args(ARGUMENTS);
