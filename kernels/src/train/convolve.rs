@@ -1,5 +1,5 @@
-//! Convolutions that gather their windows. All GPUs do them with products of warps: windows that are packed for warpgroups cost more
-//! bytes and instructions than these products cost time.
+//! Convolutions that gather their windows. All GPUs do them with products of warps: packing windows for warpgroups takes more bytes and
+//! instructions than warpgroups save.
 
 use muster_tape::{Convolution, Gemm, Op, Span, Window};
 
