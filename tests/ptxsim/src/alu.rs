@@ -4,8 +4,19 @@ use crate::code::{Compare, Number, One, Two, Ty};
 
 pub(crate) type Lanes = [u64; 32];
 
+/// `f` of every lane, in a loop, of which the compiler makes vectors; `array::map` stays a call for each lane.
+#[inline]
+pub(crate) fn each(a: &Lanes, f: impl Fn(u64) -> u64) -> Lanes {
+    let mut out = *a;
+    out.iter_mut().for_each(|value| *value = f(*value));
+    out
+}
+
+#[inline]
 fn map(a: &Lanes, b: &Lanes, f: impl Fn(u64, u64) -> u64) -> Lanes {
-    std::array::from_fn(|lane| f(a[lane], b[lane]))
+    let mut out = *a;
+    out.iter_mut().zip(b).for_each(|(a, b)| *a = f(*a, *b));
+    out
 }
 
 fn f32_of(bits: u64) -> f32 {
@@ -49,13 +60,13 @@ pub(crate) fn half(x: f32) -> u16 {
 /// One operand, one result.
 pub(crate) fn single(op: One, ty: Ty, a: &Lanes) -> Option<Lanes> {
     Some(match (op, ty) {
-        (One::Bf16, _) => a.map(bf16),
-        (One::Fp16, _) => a.map(fp16),
-        (One::Widened, _) => a.map(|a| u64::from((Number::F16.value(a as u32 & 0xffff) as f32).to_bits())),
-        (One::Reciprocal, Ty::F32) => a.map(|a| u64::from((1.0 / f32_of(a)).to_bits())),
-        (One::Reciprocal, Ty::F64) => a.map(|a| (1.0 / f64::from_bits(a)).to_bits()),
-        (One::Root, Ty::F32) => a.map(|a| u64::from(f32_of(a).sqrt().to_bits())),
-        (One::Root, Ty::F64) => a.map(|a| f64::from_bits(a).sqrt().to_bits()),
+        (One::Bf16, _) => each(a, bf16),
+        (One::Fp16, _) => each(a, fp16),
+        (One::Widened, _) => each(a, |a| u64::from((Number::F16.value(a as u32 & 0xffff) as f32).to_bits())),
+        (One::Reciprocal, Ty::F32) => each(a, |a| u64::from((1.0 / f32_of(a)).to_bits())),
+        (One::Reciprocal, Ty::F64) => each(a, |a| (1.0 / f64::from_bits(a)).to_bits()),
+        (One::Root, Ty::F32) => each(a, |a| u64::from(f32_of(a).sqrt().to_bits())),
+        (One::Root, Ty::F64) => each(a, |a| f64::from_bits(a).sqrt().to_bits()),
         _ => return None,
     })
 }
@@ -129,10 +140,27 @@ pub(crate) fn mad(ty: Ty, wide: bool, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes 
 
 /// `a * b + c` rounded once.
 pub(crate) fn fma(ty: Ty, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
-    std::array::from_fn(|l| match ty {
-        Ty::F32 => u64::from(f32_of(a[l]).mul_add(f32_of(b[l]), f32_of(c[l])).to_bits()),
-        _ => f64::from_bits(a[l]).mul_add(f64::from_bits(b[l]), f64::from_bits(c[l])).to_bits(),
-    })
+    if ty == Ty::F32 {
+        let products = map(a, b, |a, b| (f64::from(f32_of(a)) * f64::from(f32_of(b))).to_bits());
+        return map(&products, c, |product, c| u64::from(rounded(f64::from_bits(product), f32_of(c)).to_bits()));
+    }
+    std::array::from_fn(|l| f64::from_bits(a[l]).mul_add(f64::from_bits(b[l]), f64::from_bits(c[l])).to_bits())
+}
+
+/// `product + c` rounded once to f32. The product of two f32 is exact in f64; the sum is rounded to odd there (Boldo and Melquiond,
+/// Emulation of FMA and correctly rounded sums, 2008), so that rounding it again rounds the exact sum. Without a library's call for
+/// each lane, which processors without this instruction would need.
+#[inline]
+fn rounded(product: f64, c: f32) -> f32 {
+    let c = f64::from(c);
+    let sum = product + c;
+    let from_c = sum - product;
+    let lost = (product - (sum - from_c)) + (c - from_c);
+    let bits = sum.to_bits();
+    let away = u64::from((lost > 0.0) == (sum > 0.0));
+    // An even sum that lost something goes one step towards what it lost. Of infinities nothing is lost: these comparisons do not hold.
+    let odd = if (lost > 0.0 || lost < 0.0) && bits & 1 == 0 { bits + 2 * away - 1 } else { bits };
+    f64::from_bits(odd) as f32
 }
 
 /// One per lane where the comparison holds; of what is not a number `unordered` holds.
@@ -158,19 +186,18 @@ pub(crate) fn compare((op, unordered): (Compare, bool), ty: Ty, a: &Lanes, b: &L
 
 /// Conversion between widths and kinds, rounding to nearest; `None` for what the kernels do not use.
 pub(crate) fn convert(to: Ty, from: Ty, a: &Lanes) -> Option<Lanes> {
-    let each = |f: &dyn Fn(u64) -> u64| a.map(f);
     Some(match (to, from) {
-        (Ty::U(_) | Ty::S(_), Ty::U(_)) => each(&|v| to.cut(from.cut(v))),
-        (Ty::U(_) | Ty::S(_), Ty::S(_)) => each(&|v| to.cut(from.signed(v).cast_unsigned())),
-        (Ty::F32, Ty::U(_)) => each(&|v| u64::from((from.cut(v) as f32).to_bits())),
-        (Ty::F32, Ty::S(_)) => each(&|v| u64::from((from.signed(v) as f32).to_bits())),
-        (Ty::F64, Ty::U(_)) => each(&|v| (from.cut(v) as f64).to_bits()),
-        (Ty::F64, Ty::S(_)) => each(&|v| (from.signed(v) as f64).to_bits()),
+        (Ty::U(_) | Ty::S(_), Ty::U(_)) => each(a, |v| to.cut(from.cut(v))),
+        (Ty::U(_) | Ty::S(_), Ty::S(_)) => each(a, |v| to.cut(from.signed(v).cast_unsigned())),
+        (Ty::F32, Ty::U(_)) => each(a, |v| u64::from((from.cut(v) as f32).to_bits())),
+        (Ty::F32, Ty::S(_)) => each(a, |v| u64::from((from.signed(v) as f32).to_bits())),
+        (Ty::F64, Ty::U(_)) => each(a, |v| (from.cut(v) as f64).to_bits()),
+        (Ty::F64, Ty::S(_)) => each(a, |v| (from.signed(v) as f64).to_bits()),
         // Towards zero, and no further than the type goes.
-        (Ty::U(4), Ty::F32) => each(&|v| u64::from(f32_of(v) as u32)),
-        (Ty::U(8), Ty::F32) => each(&|v| f32_of(v) as u64),
-        (Ty::F64, Ty::F32) => each(&|v| f64::from(f32_of(v)).to_bits()),
-        (Ty::F32, Ty::F64) => each(&|v| u64::from((f64::from_bits(v) as f32).to_bits())),
+        (Ty::U(4), Ty::F32) => each(a, |v| u64::from(f32_of(v) as u32)),
+        (Ty::U(8), Ty::F32) => each(a, |v| f32_of(v) as u64),
+        (Ty::F64, Ty::F32) => each(a, |v| f64::from(f32_of(v)).to_bits()),
+        (Ty::F32, Ty::F64) => each(a, |v| u64::from((f64::from_bits(v) as f32).to_bits())),
         _ => return None,
     })
 }
@@ -183,4 +210,46 @@ pub(crate) fn insert(ty: Ty, a: &Lanes, b: &Lanes, start: &Lanes, length: &Lanes
         let shifted = |bits: u64| if start > 63 { 0 } else { ty.cut(bits << start) };
         (b[l] & !shifted(ones)) | shifted(a[l] & ones)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    #[test]
+    fn a_product_and_sum_is_rounded_once() {
+        let mut rng = Rng(7);
+        let edges = [
+            0,
+            1,
+            0x8000_0000,
+            0x7f80_0000,
+            0xff80_0000,
+            0x7fc0_0000,
+            0x3f80_0000,
+            0x3f80_0001,
+            0x007f_ffff,
+            0x7f7f_ffff,
+        ];
+        for round in 0..200_000 {
+            let mut any = || match rng.below(4) {
+                0 => edges[rng.below(edges.len() as u64) as usize],
+                // Close to each other, so that sums cancel and halves are met.
+                1 => 0x3f80_0000 ^ (rng.below(64) << 17) ^ (rng.below(2) << 31),
+                _ => rng.below(1 << 32),
+            };
+            let [a, b] = [any(), any()];
+            let product = (f32_of(a) * f32_of(b)).to_bits();
+            // Every other one is next to half a step of the product.
+            let c =
+                if round % 2 == 0 { any() } else { u64::from(product ^ 1 << 31).wrapping_sub(24 << 23) & 0xffff_ffff };
+            let right = f32_of(a).mul_add(f32_of(b), f32_of(c));
+            let got = f32_of(fma(Ty::F32, &[a; 32], &[b; 32], &[c; 32])[0]);
+            assert!(
+                got.to_bits() == right.to_bits() || got.is_nan() && right.is_nan(),
+                "{a:x} {b:x} {c:x}: {got}, {right}"
+            );
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! One block: its shared memory, its warps in random turns, and its barrier.
 
+use crate::alu::Lanes;
 use crate::device::Launch;
 use crate::fault::Faults;
 use crate::memory::Memory;
@@ -28,16 +29,16 @@ pub(crate) struct Place {
     pub(crate) begin: u64,
 }
 
-/// Runs a block to its end; the cycles it took.
+/// Runs a block to its end; the cycles it took. `spare` are registers of warps that are done.
 pub(crate) fn run(
     launch: &Launch<'_>,
     place: Place,
-    memory: &mut Memory,
-    faults: &Faults,
-    rng: &mut Rng,
+    (memory, faults): (&mut Memory, &Faults),
+    (rng, spare): (&mut Rng, &mut Vec<Vec<Lanes>>),
 ) -> Result<u64, Trap> {
     let threads = launch.block.iter().product::<u32>();
-    let mut warps: Vec<Warp> = (0..threads.div_ceil(32)).map(|w| Warp::new(launch, w, threads)).collect();
+    let mut warp = |index| Warp::new(launch, (index, threads), spare.pop().unwrap_or_default());
+    let mut warps: Vec<Warp> = (0..threads.div_ceil(32)).map(&mut warp).collect();
     let (slow, far) = (faults.slowness(place.sm), faults.distance(place.sm));
     let shared = vec![POISON; launch.kernel.shared + launch.shared];
     let flips = faults.flips.iter().filter(|f| f.sm.is_none_or(|sm| sm == place.sm)).map(|f| (*f, 0)).collect();
@@ -53,14 +54,17 @@ pub(crate) fn run(
         env.pipe.warp = index as u8 + 1;
         env.tick(8).map_err(|why| trap(launch, place, (index, 0), why))?;
         while turn > 0 {
-            let line = warps[index].line(launch.kernel);
-            let wrong = |why| trap(launch, place, (index, line), why);
-            match warps[index].step(&mut env).map_err(wrong)? {
+            let went = warps[index].step(&mut env);
+            // An instruction that goes wrong does not move its lanes on.
+            let wrong = |why| trap(launch, place, (index, warps[index].line(launch.kernel)), why);
+            match went.map_err(wrong)? {
                 Turn::Went => turn -= 1,
                 went => {
                     ready.swap_remove(pick);
                     if went == Turn::Gathers {
-                        ready.extend(gather(&mut warps, index).map_err(wrong)?);
+                        let gathered = gather(&mut warps, index);
+                        let wrong = |why| trap(launch, place, (index, warps[index].line(launch.kernel)), why);
+                        ready.extend(gathered.map_err(wrong)?);
                     }
                     break;
                 }
@@ -83,6 +87,7 @@ pub(crate) fn run(
     }
     let longest = warps.iter().map(|w| w.cycles).max().unwrap_or(0);
     let together = warps.iter().map(|w| w.cycles).sum::<u64>() / SCHEDULERS;
+    spare.extend(warps.into_iter().map(|warp| warp.registers));
     Ok((longest.max(together) as f64 * slow) as u64)
 }
 

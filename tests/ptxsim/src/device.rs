@@ -1,5 +1,6 @@
 //! One device: its memory, its multiprocessors, which block runs where, and how long a launch takes.
 
+use crate::alu::Lanes;
 use crate::block::{self, Place};
 use crate::code::Kernel;
 use crate::fault::Faults;
@@ -47,6 +48,8 @@ pub struct Device {
     /// What is wrong with it.
     pub faults: Faults,
     rng: Rng,
+    /// Registers of warps that are done, for those of the next block.
+    spare: Vec<Vec<Lanes>>,
 }
 
 impl Device {
@@ -60,7 +63,7 @@ impl Device {
     #[must_use]
     pub fn numbered(index: usize, (sms, bytes): (u32, u64), faults: Faults, seed: u64) -> Self {
         let memory = Memory::new(index, bytes, faults.stuck.clone());
-        Self { memory, sms, faults, rng: Rng(seed) }
+        Self { memory, sms, faults, rng: Rng(seed), spare: Vec::new() }
     }
 
     /// Runs a kernel to its end.
@@ -82,7 +85,8 @@ impl Device {
             // Round after round over all multiprocessors, in an order that changes from launch to launch.
             let sm = order[index % order.len()];
             let place = Place { block, sm, sms: self.sms, begin: done(busy[sm as usize], each) };
-            let cycles = block::run(launch, place, &mut self.memory, &self.faults, &mut self.rng)?;
+            let (rng, spare) = (&mut self.rng, &mut self.spare);
+            let cycles = block::run(launch, place, (&mut self.memory, &self.faults), (rng, spare))?;
             let (longest, all) = busy[sm as usize];
             busy[sm as usize] = (longest.max(cycles), all + cycles);
         }

@@ -110,15 +110,14 @@ impl Warp {
         match instr.op {
             Op::Branch => {
                 let Some(Arg::Label(to)) = instr.args.first() else { return Err(Why::Operands) };
-                for lane in lanes(group) {
-                    self.pc[lane] = if mask >> lane & 1 == 1 { *to as u32 } else { pc + 1 };
-                }
+                self.go(group & mask, *to as u32);
+                self.go(group & !mask, pc + 1);
                 return Ok(());
             }
             Op::Leave => self.live &= !mask,
             Op::Barrier => {
                 self.waiting |= mask;
-                lanes(group & !mask).for_each(|lane| self.pc[lane] = pc + 1);
+                self.go(group & !mask, pc + 1);
                 return Ok(());
             }
             Op::WarpBarrier => {}
@@ -138,53 +137,55 @@ impl Warp {
             Op::Pack | Op::Unpack => self.repack(instr, mask, env)?,
             _ => {
                 let Some(Arg::Reg(to)) = instr.args.first() else { return Err(Why::Operands) };
-                let values = self.arithmetic(instr, env)?;
+                let mut values = [0; 32];
+                self.arithmetic(instr, env, &mut values)?;
                 self.write(*to, mask, &values);
             }
         }
-        lanes(group).for_each(|lane| self.pc[lane] = pc + 1);
+        self.go(group, pc + 1);
         Ok(())
     }
 
-    fn arithmetic(&self, instr: &Instr, env: &mut Env<'_>) -> Result<Lanes, Why> {
-        let read = |at: usize| instr.args.get(at).and_then(|arg| self.read(arg, env)).ok_or(Why::Operands);
-        let (a, ty) = (read(1)?, instr.ty);
-        let values = match instr.op {
-            Op::Mov => Some(a.map(|v| ty.cut(v))),
-            Op::One(op) => alu::single(op, ty, &a),
-            Op::Two(op) => alu::two(op, ty, &a, &read(2)?),
-            Op::Not if ty == Ty::Pred => Some(a.map(|v| v ^ 1)),
-            Op::Not => Some(a.map(|v| ty.cut(!v))),
+    fn arithmetic(&self, instr: &Instr, env: &mut Env<'_>, to: &mut Lanes) -> Result<(), Why> {
+        let mut rooms = [const { None }; 4];
+        let [first, second, third, fourth] = &mut rooms;
+        let read = |at: usize, room| self.operand(instr.args.get(at), env, room);
+        let (a, ty) = (read(1, first)?, instr.ty);
+        *to = match instr.op {
+            Op::Mov => alu::each(a, |v| ty.cut(v)),
+            Op::One(op) => alu::single(op, ty, a).ok_or(Why::Operands)?,
+            Op::Two(op) => alu::two(op, ty, a, read(2, second)?).ok_or(Why::Operands)?,
+            Op::Not if ty == Ty::Pred => alu::each(a, |v| v ^ 1),
+            Op::Not => alu::each(a, |v| ty.cut(!v)),
             Op::Neg => match ty {
-                Ty::F32 => Some(a.map(|v| v ^ 1 << 31)),
-                Ty::F64 => Some(a.map(|v| v ^ 1 << 63)),
-                _ => Some(a.map(|v| ty.cut(v.wrapping_neg()))),
+                Ty::F32 => alu::each(a, |v| v ^ 1 << 31),
+                Ty::F64 => alu::each(a, |v| v ^ 1 << 63),
+                _ => alu::each(a, |v| ty.cut(v.wrapping_neg())),
             },
-            Op::Mad { wide } => Some(alu::mad(ty, wide, &a, &read(2)?, &read(3)?)),
-            Op::Fma => Some(alu::fma(ty, &a, &read(2)?, &read(3)?)),
-            Op::Convert { from } => alu::convert(ty, from, &a),
-            Op::Set { how, unordered } => Some(alu::compare((how, unordered), ty, &a, &read(2)?)),
+            Op::Mad { wide } => alu::mad(ty, wide, a, read(2, second)?, read(3, third)?),
+            Op::Fma => alu::fma(ty, a, read(2, second)?, read(3, third)?),
+            Op::Convert { from } => alu::convert(ty, from, a).ok_or(Why::Operands)?,
+            Op::Set { how, unordered } => alu::compare((how, unordered), ty, a, read(2, second)?),
             Op::Select => {
-                let (b, which) = (read(2)?, read(3)?);
-                Some(std::array::from_fn(|lane| if which[lane] != 0 { a[lane] } else { b[lane] }))
+                let (b, which) = (read(2, second)?, read(3, third)?);
+                std::array::from_fn(|lane| if which[lane] != 0 { a[lane] } else { b[lane] })
             }
-            Op::Bfi => Some(alu::insert(ty, &a, &read(2)?, &read(3)?, &read(4)?)),
-            _ => None,
+            Op::Bfi => alu::insert(ty, a, read(2, second)?, read(3, third)?, read(4, fourth)?),
+            _ => return Err(Why::Operands),
         };
-        let mut values = values.ok_or(Why::Operands)?;
         match instr.op {
-            Op::Fma => env.spoil(Unit::Fma, &mut values),
-            Op::Mad { .. } => env.spoil(Unit::Mad, &mut values),
+            Op::Fma => env.spoil(Unit::Fma, to),
+            Op::Mad { .. } => env.spoil(Unit::Mad, to),
             _ => {}
         }
-        Ok(values)
+        Ok(())
     }
 
     /// Address of each lane; alignment is checked for `size` bytes.
     pub(crate) fn address(&self, arg: Option<&Arg>, size: usize, mask: u32) -> Result<Lanes, Why> {
         let Some(Arg::Mem(base, offset)) = arg else { return Err(Why::Operands) };
-        let base = base.map_or([0; 32], |reg| self.registers[reg]);
-        let at = base.map(|b| b.wrapping_add_signed(*offset));
+        let base = base.map_or(&[0; 32], |reg| &self.registers[reg]);
+        let at = alu::each(base, |b| b.wrapping_add_signed(*offset));
         match lanes(mask).find(|lane| !at[*lane].is_multiple_of(size as u64)) {
             Some(lane) => Err(Why::Misaligned { at: at[lane], size }),
             None => Ok(at),
@@ -210,7 +211,8 @@ impl Warp {
         let from = if let Arg::Many(many) = from { many.as_slice() } else { std::slice::from_ref(from) };
         let at = self.address(instr.args.first(), width * from.len(), mask)?;
         for (part, arg) in from.iter().enumerate() {
-            let values = self.read(arg, env).ok_or(Why::Operands)?;
+            let mut room = None;
+            let values = self.operand(Some(arg), env, &mut room)?;
             for lane in lanes(mask) {
                 env.put(space, at[lane] + (part * width) as u64, &values[lane].to_le_bytes()[..width])?;
             }

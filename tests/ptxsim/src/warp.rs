@@ -4,6 +4,7 @@ use crate::alu::Lanes;
 use crate::code::{Arg, Instr, Kernel, Reg, Special};
 use crate::device::Launch;
 use crate::step::Env;
+use crate::trap::Why;
 use crate::wgmma::Products;
 
 /// An asynchronous copy that has not landed.
@@ -36,12 +37,16 @@ pub(crate) struct Warp {
 }
 
 impl Warp {
-    pub(crate) fn new(launch: &Launch<'_>, index: u32, threads: u32) -> Self {
+    /// Number `index` of a block of so many threads. Takes the registers of one that is done: thousands of new pages for every block
+    /// would take longer than what is computed in them.
+    pub(crate) fn new(launch: &Launch<'_>, (index, threads): (u32, u32), mut registers: Vec<Lanes>) -> Self {
         let first = index * 32;
         let lanes = (threads - first).min(32);
+        registers.clear();
+        registers.resize(launch.kernel.registers, [0; 32]);
         Self {
             first,
-            registers: vec![[0; 32]; launch.kernel.registers],
+            registers,
             pc: [0; 32],
             live: u32::MAX >> (32 - lanes),
             waiting: 0,
@@ -81,6 +86,11 @@ impl Warp {
 
     /// The lanes that stand lowest among `candidates`, and where: code that was jumped over waits for those before.
     pub(crate) fn lowest(&self, candidates: u32) -> Option<(u32, u32)> {
+        let first = self.pc[lanes(candidates).next()?];
+        // So it is for most instructions, and one comparison is quicker than 32.
+        if self.pc == [first; 32] {
+            return Some((first, candidates));
+        }
         let at = lanes(candidates).map(|lane| self.pc[lane]).min()?;
         let group = lanes(candidates).filter(|lane| self.pc[*lane] == at).fold(0, |mask, lane| mask | 1 << lane);
         Some((at, group))
@@ -93,12 +103,31 @@ impl Warp {
     }
 
     pub(crate) fn read(&self, arg: &Arg, env: &Env<'_>) -> Option<Lanes> {
-        Some(match arg {
-            Arg::Reg(reg) => self.registers[*reg],
-            Arg::Imm(value) => [*value; 32],
-            Arg::Special(special) => std::array::from_fn(|lane| self.special(*special, lane, env)),
-            _ => return None,
+        self.operand(Some(arg), env, &mut None).ok().copied()
+    }
+
+    /// Values of an operand: those of a register are not copied, others are made in `room`.
+    pub(crate) fn operand<'a>(
+        &'a self,
+        arg: Option<&Arg>,
+        env: &Env<'_>,
+        room: &'a mut Option<Lanes>,
+    ) -> Result<&'a Lanes, Why> {
+        Ok(match arg.ok_or(Why::Operands)? {
+            Arg::Reg(reg) => &self.registers[*reg],
+            Arg::Imm(value) => room.insert([*value; 32]),
+            Arg::Special(special) => room.insert(std::array::from_fn(|lane| self.special(*special, lane, env))),
+            _ => return Err(Why::Operands),
         })
+    }
+
+    /// Sends the lanes of `group` to the instruction `to`.
+    pub(crate) fn go(&mut self, group: u32, to: u32) {
+        if group == u32::MAX {
+            self.pc = [to; 32];
+        } else {
+            lanes(group).for_each(|lane| self.pc[lane] = to);
+        }
     }
 
     pub(crate) fn write(&mut self, reg: Reg, mask: u32, values: &Lanes) {
@@ -131,6 +160,11 @@ impl Warp {
 }
 
 /// Numbers of the lanes in a mask.
-pub(crate) fn lanes(mask: u32) -> impl Iterator<Item = usize> {
-    (0..32).filter(move |lane| mask >> lane & 1 == 1)
+pub(crate) fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros() as usize;
+        let next = (lane < 32).then_some(lane)?;
+        mask &= mask - 1;
+        Some(next)
+    })
 }
