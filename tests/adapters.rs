@@ -25,7 +25,7 @@ enum Has {
 /// Node, what it has, its state, and what is said of it: between `…` anything may stand.
 const NODES: [(&str, Has, &str, &[&str]); 11] = [
     ("n001", Has::Faults(""), "pass", &[]),
-    // Beside other tests its peers may be too noisy to fail it; it is named all the same.
+    // Its peers may be too noisy to fail it; it is named all the same.
     ("n002", Has::Faults("mlx5_1 slow factor=20\n"), "fail or warn", &["ib-loopback/write- … :mlx5_1:1 … % below "]),
     (
         "n003",
