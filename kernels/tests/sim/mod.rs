@@ -1,5 +1,8 @@
 //! A simulated GPU with a tape in its memory.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
 use muster_gpu::code::PTX;
 use muster_gpu::train::{Clock, Launch, Part, Program, Word};
 use muster_ptxsim::{Counts, Device, Faults, Kernel, Launch as Ordered, Ran, Trap, parse};
@@ -13,7 +16,7 @@ const HOPPER: &str = include_str!("../../prebuilt/wgmma.sm_90a.ptx");
 /// A simulated GPU with a tape in its memory.
 pub struct Sim {
     pub device: Device,
-    kernels: Vec<Kernel>,
+    kernels: Vec<Arc<[Kernel]>>,
     pub program: Program,
     tape: u64,
     space: u64,
@@ -28,7 +31,7 @@ impl Sim {
     /// With kernels from other texts.
     pub fn with(texts: &[String], tape: &Tape, program: Program, faults: Faults) -> Self {
         let mut device = Device::new(4, 256 << 20, faults, 1);
-        let kernels: Vec<Kernel> = texts.iter().flat_map(|text| parse(text).unwrap()).collect();
+        let kernels = texts.iter().map(|text| read(text)).collect();
         let mut allocate = |bytes: usize| device.memory.allocate(bytes.max(16) as u64).unwrap();
         let (at, space, clock) = (allocate(tape.memory * 4), allocate(program.space), allocate(Clock::BYTES));
         let mut sim = Self { device, kernels, program, tape: at, space, clock };
@@ -96,7 +99,7 @@ impl Sim {
     }
 
     fn try_run(&mut self, launch: &Launch) -> Result<Ran, Trap> {
-        let kernel = self.kernels.iter().find(|k| k.name() == launch.kernel).unwrap();
+        let kernel = self.kernels.iter().flat_map(|text| text.iter()).find(|k| k.name() == launch.kernel).unwrap();
         assert_eq!(kernel.param_layout().len(), launch.args.len(), "parameters of {}", launch.kernel);
         let mut params = Vec::new();
         for ((at, size), word) in kernel.param_layout().iter().zip(&launch.args) {
@@ -118,6 +121,17 @@ impl Sim {
         let bytes = self.device.memory.read(self.tape + span.offset as u64 * 4, span.len * 4).unwrap();
         bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
     }
+}
+
+/// The kernels of a text, which is read once: for every operation anew it would take longer than what is run.
+fn read(text: &str) -> Arc<[Kernel]> {
+    static KNOWN: Mutex<BTreeMap<String, Arc<[Kernel]>>> = Mutex::new(BTreeMap::new());
+    if let Some(known) = KNOWN.lock().unwrap().get(text) {
+        return known.clone();
+    }
+    let kernels: Arc<[Kernel]> = parse(text).unwrap().into();
+    KNOWN.lock().unwrap().insert(text.to_owned(), kernels.clone());
+    kernels
 }
 
 /// The kernels that are shipped as text, and those of Hopper.

@@ -146,24 +146,21 @@ fn statements(body: &str, mut line: usize) -> Vec<Statement> {
     let mut out = Vec::new();
     let (mut text, mut begun) = (String::new(), line);
     for c in body.chars() {
-        if text.is_empty() {
-            begun = line;
-        }
+        line += usize::from(c == '\n');
         match c {
-            '\n' => {
-                line += 1;
-                text.push(' ');
-            }
+            c if c.is_whitespace() => text.extend((!text.is_empty()).then_some(' ')),
             ';' => out.push((begun, std::mem::take(&mut text))),
             ':' if text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'$' || b == b'_') => {
                 text.push(':');
                 out.push((begun, std::mem::take(&mut text)));
             }
-            '{' | '}' if text.trim().is_empty() => {}
-            c => text.push(c),
-        }
-        if text.trim().is_empty() {
-            text.clear();
+            '{' | '}' if text.is_empty() => {}
+            c => {
+                if text.is_empty() {
+                    begun = line;
+                }
+                text.push(c);
+            }
         }
     }
     out.into_iter().map(|(line, text)| (line, text.trim().to_owned())).filter(|(_, text)| !text.is_empty()).collect()
