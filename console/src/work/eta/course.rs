@@ -20,6 +20,8 @@ use crate::work::{Update, followed};
 const EVERY_MS: u64 = 1_000;
 /// Milliseconds that a node is assumed to need before it starts to measure, until one has shown it.
 const FIRST_OVERHEAD: f64 = 1_000.0;
+/// As many nodes have to have begun until it is believed how fast they do.
+const BEGUN: usize = 10;
 /// At least this share of a piece of work is left while it runs, however long it has taken.
 const LEAST_LEFT: f64 = 0.05;
 
@@ -367,8 +369,21 @@ impl Course {
             let queue = if turn.is_some() { &mut at_work } else { &mut waiting };
             queue.push(one.ms as u64);
         }
+        let begun = self.until_begun(&waiting, now);
         let ms = through(at_work.into_iter().chain(waiting), self.at_once) as f64;
-        Weighed { ms, measured: if sum.ms > 0.0 { ms * sum.measured / sum.ms } else { 0.0 } }
+        let measured = if sum.ms > 0.0 { ms * sum.measured / sum.ms } else { 0.0 };
+        // That nodes begin so slowly was seen.
+        Weighed { ms: ms.max(begun), measured: measured + (begun - ms).max(0.0) }
+    }
+
+    /// Milliseconds until nodes that wait have begun as fast as others did, and one of them is through: connections are opened a few
+    /// at a time, however many may be at work.
+    fn until_begun(&self, waiting: &[u64], now: u64) -> f64 {
+        let first = self.turns.values().map(|turn| turn.began_ms).min();
+        let Some(first) = first.filter(|_| self.turns.len() >= BEGUN && !waiting.is_empty()) else { return 0.0 };
+        let each = now.saturating_sub(first) as f64 / self.turns.len() as f64;
+        let mean = waiting.iter().sum::<u64>() as f64 / waiting.len() as f64;
+        each * waiting.len() as f64 + mean
     }
 
     /// Time that a node still needs for `left`; it may be working on the first of them.

@@ -34,6 +34,8 @@ fn uneven(nr: usize, work: &str) -> f64 {
 struct Scene {
     nodes: usize,
     at_once: usize,
+    /// Seconds between the connections of two nodes, which wait for each other.
+    apart: f64,
     /// Works of each phase with what they take on a sound node, seconds.
     phases: Vec<Vec<(&'static str, f64)>>,
     /// Factor of each node by its number; 1 of all others.
@@ -52,7 +54,7 @@ impl Scene {
     fn new(nodes: usize, at_once: usize) -> Self {
         let phases = vec![vec![("collect/cpu", 0.2), ("collect/disk", 0.4)], UNEVEN.to_vec()];
         let (slow, done) = (HashMap::new(), BTreeSet::new());
-        Self { nodes, at_once, phases, slow, overhead: 2.0, past: Some(1.0), done }
+        Self { nodes, at_once, apart: 0.0, phases, slow, overhead: 2.0, past: Some(1.0), done }
     }
 
     fn names(&self) -> Vec<String> {
@@ -114,9 +116,10 @@ impl Scene {
             let work = nodes.iter().map(|(_, name)| open(name).len()).sum();
             all.push((start, What::Phase { index, nodes: nodes.len(), work }));
             let mut places = vec![start; self.at_once];
-            for (nr, name) in nodes {
+            for (at, (nr, name)) in nodes.into_iter().enumerate() {
                 let place = places.iter_mut().min().unwrap();
-                *place = self.turn((nr, &name), &open(&name), *place, &mut all);
+                let begins = (*place).max(start + (at as f64 * self.apart * 1e3) as u64);
+                *place = self.turn((nr, &name), &open(&name), begins, &mut all);
             }
             start = places.into_iter().max().unwrap();
         }
@@ -235,6 +238,14 @@ fn works_of_uneven_length_that_were_measured_before_are_known_from_the_first_sec
         assert!((0.7..1.4).contains(&told.ratio(0.0)), "{}", told.ratio(0.0));
         told.holds(1.3);
     }
+}
+
+#[test]
+fn nodes_that_are_connected_one_after_another_hold_up_the_end() {
+    let short = vec![vec![("collect/cpu", 0.2), ("cpu-gemm", 3.0), ("cpu-stream", 1.0)]];
+    let told = follow(&Scene { apart: 0.1, phases: short, ..Scene::new(1200, 2000) });
+    assert!(told.end > 110_000);
+    told.holds(1.3);
 }
 
 #[test]
