@@ -1,7 +1,7 @@
 //! What has the database while it goes on: reading the stored runs, or a run.
 
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use muster_analysis::State;
 use muster_fleet::hostlist;
@@ -27,6 +27,8 @@ use crate::{judge, views, work};
 /// How often a console that only looks asks for what is new, and of how many runs.
 const FOLLOW: Duration = Duration::from_secs(3);
 const FOLLOWED: usize = 8;
+/// It rests at least so many times as long as the last look took.
+const RESTS: u32 = 4;
 /// Said while they are read.
 const READING: &str = "reading the stored runs";
 /// How often verdicts are recomputed while results arrive.
@@ -116,6 +118,7 @@ impl App {
             let mut seen = Seen::default();
             let (mut listed, mut first) = (names.all().len(), true);
             loop {
+                let begun = Instant::now();
                 match followed(&mut seen, (&fleet, &board), (&config, &names)) {
                     Ok(true) => {
                         let all = names.all();
@@ -134,7 +137,8 @@ impl App {
                     Err(why) => board.say(Level::Error, format!("the database cannot be read: {why:#}")),
                 }
                 first = false;
-                std::thread::sleep(FOLLOW);
+                // Of thousands of nodes a look takes seconds, which the console that writes needs itself.
+                std::thread::sleep(FOLLOW.max(RESTS * begun.elapsed()));
             }
         });
     }
