@@ -265,6 +265,22 @@ fn a_lost_node_a_cancelled_job_and_a_killed_console_end_what_is_theirs_and_no_mo
     run.kill().unwrap();
     run.wait().unwrap();
     nothing_left(&mut fleet, &slurm, &["n001", "n002"]);
+
+    // Granted, and taken back while the prolog still runs.
+    slurm.prolog("#!/bin/sh\nsleep 5\n").unwrap();
+    let run = start("n[001-002]");
+    let granted = || slurm.run(&["squeue", "-h", "-t", "CF,R", "-o", "%i"]).unwrap_or_default().trim().to_owned();
+    until("the job is granted", || !granted().is_empty());
+    // Not before salloc has said so.
+    std::thread::sleep(Duration::from_secs(1));
+    slurm.run(&["scancel", &granted()]).unwrap();
+    let ran: Ran = run.wait_with_output().unwrap().into();
+    let report = ran.json().unwrap();
+    for name in ["n001", "n002"] {
+        let told = node(&report, name)["reasons"].to_string();
+        assert!(told.contains("Slurm took them back"), "{told}\n{}", ran.err);
+    }
+    nothing_left(&mut fleet, &slurm, &["n001", "n002"]);
 }
 
 #[test]
