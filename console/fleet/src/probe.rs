@@ -42,6 +42,12 @@ impl Probe {
         &self.main
     }
 
+    /// Packs all builds beside other work, as that takes half a second each: whoever needs one before waits for it.
+    pub(crate) fn pack_beside(self: &Arc<Self>) {
+        let probe = self.clone();
+        tokio::task::spawn_blocking(move || probe.builds().for_each(|build| drop(build.packed())));
+    }
+
     /// All builds, the main one first.
     pub fn builds(&self) -> impl Iterator<Item = &Build> {
         std::iter::once(&self.main).chain(&self.others)

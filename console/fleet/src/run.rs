@@ -36,6 +36,7 @@ pub async fn run(
 ) {
     let groups = by_node(works);
     let nodes: Vec<&str> = groups.iter().flat_map(|works| works.first()).map(|work| work.node.name.as_str()).collect();
+    probe.pack_beside();
     let shared = tokio::select! {
         shared = Shared::on(&nodes, Some(&probe), settings.clone()) => shared,
         () = cancel.cancelled() => Shared::new(settings),
@@ -68,6 +69,7 @@ pub async fn talk(
     cancel: CancellationToken,
 ) {
     let nodes: Vec<&str> = talks.iter().map(|talk| talk.node.name.as_str()).collect();
+    probe.pack_beside();
     let shared = tokio::select! {
         shared = Shared::on(&nodes, Some(&probe), settings.clone()) => shared,
         () = cancel.cancelled() => Shared::new(settings),

@@ -109,14 +109,15 @@ pub(crate) enum Answer {
 /// A command for the node's login shell that installs `probe` and becomes it.
 pub(crate) fn install(word: &str, probe: &Probe, scratch: &[String], argument: &str, seed: Option<&Seed>) -> String {
     let [lies, removed] = seed.map_or_else(|| NONE.map(str::to_owned), Seed::values);
-    let script = INSTALL.replace("@BUILDS@", &builds(probe)).replace("@SEED@", &lies);
+    let script = INSTALL.replace("@BUILDS@", &builds(probe, values)).replace("@SEED@", &lies);
     wrap(&format!("n={word}; {}; {removed}; ", values(probe.main())), &script, scratch, argument)
 }
 
 /// A command that says of a node, by its name in Slurm, whether `probe` is there; [`found`] reads it.
 pub(crate) fn find(word: &str, probe: &Probe, scratch: &[String]) -> String {
-    let script = FIND.replace("@BUILDS@", &builds(probe));
-    wrap(&format!("n={word}; {}; ", values(probe.main())), &script, scratch, "")
+    let name = |build: &Build| format!("f={}", build.file_name());
+    let script = FIND.replace("@BUILDS@", &builds(probe, name));
+    wrap(&format!("n={word}; {}; ", name(probe.main())), &script, scratch, "")
 }
 
 /// The node of a line that [`find`] said, and whether the probe is there.
@@ -132,9 +133,10 @@ fn values(build: &Build) -> String {
     format!("f={}; s={}; h={}; z={packed}; k={kilobytes}", build.file_name(), build.size(), build.sha256())
 }
 
-/// Takes the build for the node's architecture, and the main one where it does not say; nothing where any build will do.
-fn builds(probe: &Probe) -> String {
-    let case = |build: &Build| build.machine().map(|machine| format!("{machine}) {};; ", values(build)));
+/// Takes the build for the node's architecture, by what the script has to `know` of it, and the main one where the node does not say;
+/// nothing where any build will do.
+fn builds(probe: &Probe, know: impl Fn(&Build) -> String) -> String {
+    let case = |build: &Build| build.machine().map(|machine| format!("{machine}) {};; ", know(build)));
     let cases: String = probe.builds().filter_map(case).collect();
     if cases.is_empty() {
         return String::new();
