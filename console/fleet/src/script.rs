@@ -42,11 +42,11 @@ if [ $c = gzip ]; then e=$( { head -c $z | gzip -dc > "$t"; } 2>&1 ); else e=$( 
 same "$t" && chmod 700 "$t" && mv -f "$t" "$p" || { say BAD $d: $e; exit 4; };
 trap - 0 1 2 13 15; say READY $$ sent $p; exec "$p" @ARGUMENT@"#;
 
-/// Says whether the probe for this node lies where [`INSTALL`] would find it; that checks what it finds.
-const FIND: &str = r#"LC_ALL=C; export LC_ALL; u=$(id -u); i=$(uname -n | tr -cd A-Za-z0-9.-); w=lacks; say() { :; }; gone() { :; };
-find() { for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do
-p=$b/muster-$u/$f.$i; [ -n "$b" ] && [ -f "$p" ] && [ -x "$p" ] && [ -O "$p" ] && w=has; done; echo "$n $w $SLURMD_NODENAME"; };
-trap find 0; @BUILDS@"#;
+/// Says whether the probe lies where [`INSTALL`] would find it; that checks what it finds. Of the shell alone: hundreds of nodes may be
+/// asked at once, and a program started on each is what takes longest.
+const FIND: &str = r#"i=; read -r i < /proc/sys/kernel/hostname; w=lacks;
+for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do for f in @FILES@; do for p in "$b"/muster-*/$f.$i; do
+[ -f "$p" ] && [ -x "$p" ] && [ -O "$p" ] && w=has; done; done; done; echo "$n $w $SLURMD_NODENAME""#;
 
 /// Removes what is this host's from every probe directory of ours, and the directory when no other host has anything in it; says which.
 /// Another host may have removed it meanwhile.
@@ -109,15 +109,14 @@ pub(crate) enum Answer {
 /// A command for the node's login shell that installs `probe` and becomes it.
 pub(crate) fn install(word: &str, probe: &Probe, scratch: &[String], argument: &str, seed: Option<&Seed>) -> String {
     let [lies, removed] = seed.map_or_else(|| NONE.map(str::to_owned), Seed::values);
-    let script = INSTALL.replace("@BUILDS@", &builds(probe, values)).replace("@SEED@", &lies);
+    let script = INSTALL.replace("@BUILDS@", &builds(probe)).replace("@SEED@", &lies);
     wrap(&format!("n={word}; {}; {removed}; ", values(probe.main())), &script, scratch, argument)
 }
 
 /// A command that says of a node, by its name in Slurm, whether `probe` is there; [`found`] reads it.
 pub(crate) fn find(word: &str, probe: &Probe, scratch: &[String]) -> String {
-    let name = |build: &Build| format!("f={}", build.file_name());
-    let script = FIND.replace("@BUILDS@", &builds(probe, name));
-    wrap(&format!("n={word}; {}; ", name(probe.main())), &script, scratch, "")
+    let files: Vec<String> = probe.builds().map(Build::file_name).collect();
+    wrap(&format!("n={word}; "), &FIND.replace("@FILES@", &files.join(" ")), scratch, "")
 }
 
 /// The node of a line that [`find`] said, and whether the probe is there.
@@ -133,10 +132,9 @@ fn values(build: &Build) -> String {
     format!("f={}; s={}; h={}; z={packed}; k={kilobytes}", build.file_name(), build.size(), build.sha256())
 }
 
-/// Takes the build for the node's architecture, by what the script has to `know` of it, and the main one where the node does not say;
-/// nothing where any build will do.
-fn builds(probe: &Probe, know: impl Fn(&Build) -> String) -> String {
-    let case = |build: &Build| build.machine().map(|machine| format!("{machine}) {};; ", know(build)));
+/// Takes the build for the node's architecture, and the main one where it does not say; nothing where any build will do.
+fn builds(probe: &Probe) -> String {
+    let case = |build: &Build| build.machine().map(|machine| format!("{machine}) {};; ", values(build)));
     let cases: String = probe.builds().filter_map(case).collect();
     if cases.is_empty() {
         return String::new();
