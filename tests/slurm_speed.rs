@@ -1,6 +1,8 @@
 //! A scan of many nodes by SSH and by Slurm, one after the other: how long each takes, and what Slurm's controller has to do. By hand, with
 //! `tests/campaign slurm-speed`.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
 use std::time::Instant;
 
 use muster_tests::{Fleet, Lacks, Options, Slurm, is_root, skip};

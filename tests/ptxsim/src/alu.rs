@@ -158,7 +158,7 @@ fn rounded(product: f64, c: f32) -> f32 {
     let lost = (product - (sum - from_c)) + (c - from_c);
     let bits = sum.to_bits();
     let away = u64::from((lost > 0.0) == (sum > 0.0));
-    // An even sum that lost something goes one step towards what it lost. Of infinities nothing is lost: these comparisons do not hold.
+    // An even sum that lost something goes one step towards what it lost. What infinities lose is no number, and not above 0.
     let odd = if lost.abs() > 0.0 && bits & 1 == 0 { bits + 2 * away - 1 } else { bits };
     f64::from_bits(odd) as f32
 }
