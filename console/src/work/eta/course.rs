@@ -376,14 +376,17 @@ impl Course {
         Weighed { ms: ms.max(begun), measured: measured + (begun - ms).max(0.0) }
     }
 
-    /// Milliseconds until nodes that wait have begun as fast as others did, and one of them is through: connections are opened a few
-    /// at a time, however many may be at work.
+    /// Milliseconds until nodes that wait have begun one after another as fast as others did, and the last of them is through:
+    /// connections are opened a few at a time, however many nodes may be at work.
     fn until_begun(&self, waiting: &[u64], now: u64) -> f64 {
-        let first = self.turns.values().map(|turn| turn.began_ms).min();
-        let Some(first) = first.filter(|_| self.turns.len() >= BEGUN && !waiting.is_empty()) else { return 0.0 };
-        let each = now.saturating_sub(first) as f64 / self.turns.len() as f64;
+        let began = || self.turns.values().map(|turn| turn.began_ms);
+        let Some((first, last)) = began().min().zip(began().max()) else { return 0.0 };
+        if self.turns.len() < BEGUN || waiting.is_empty() {
+            return 0.0;
+        }
+        let each = (last - first) as f64 / (self.turns.len() - 1) as f64;
         let mean = waiting.iter().sum::<u64>() as f64 / waiting.len() as f64;
-        each * waiting.len() as f64 + mean
+        each * waiting.len() as f64 - now.saturating_sub(last) as f64 + mean
     }
 
     /// Time that a node still needs for `left`; it may be working on the first of them.
