@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use muster_fleet::{Build, Probe, Transport};
+use muster_fleet::{Build, Transport};
 use muster_playbook::{Playbook, PlaybookError, builtin, plan};
 use muster_wire::{Profile, Unit};
 use serde::Serialize;
@@ -57,7 +57,7 @@ pub fn run(action: &Action, config: &Config) -> Ended {
             let names = nodes.clone().unwrap_or_else(|| vec!["any-node".to_owned()]);
             out::line(plan(&playbook, &names).to_string().trim_end())?;
             if let Some(nodes) = nodes {
-                out::line(&format!("\n{}", delivery(nodes.len(), &work::embedded(), config)))?;
+                out::line(&format!("\n{}", delivery(nodes.len(), config)))?;
             }
             Ok(PASS)
         }
@@ -66,7 +66,8 @@ pub fn run(action: &Action, config: &Config) -> Ended {
 }
 
 /// How the probe gets to so many nodes, and how long that takes at least.
-fn delivery(nodes: usize, probe: &Probe, config: &Config) -> String {
+pub fn delivery(nodes: usize, config: &Config) -> String {
+    let probe = work::embedded();
     let (transport, slurm) = session::ways(config);
     let once = Unit::Bytes.show(probe.main().size() as f64);
     let all = Unit::Bytes.show(probe.builds().map(Build::size).sum::<usize>() as f64);

@@ -6,6 +6,7 @@ use muster_fleet::Node;
 use muster_playbook::Playbook;
 use muster_wire::Profile;
 
+use super::playbook::delivery;
 use super::select;
 use crate::config::Config;
 use crate::exit::{Ended, PASS, Problem, USAGE};
@@ -75,6 +76,7 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
     if options.dry_run {
         let names: Vec<String> = nodes.into_iter().map(|n| n.name).collect();
         out::line(muster_playbook::plan(&playbook, &names).to_string().trim_end())?;
+        out::line(&format!("\n{}", delivery(names.len(), config)))?;
         return Ok(PASS);
     }
     let mut store = database::write(config)?;
