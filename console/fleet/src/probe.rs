@@ -42,7 +42,7 @@ impl Probe {
         &self.main
     }
 
-    /// Packs all builds beside other work, as that takes half a second each: whoever needs one before waits for it.
+    /// Starts packing all builds on a thread of its own, as each takes half a second. Whoever needs one earlier waits for it.
     pub(crate) fn pack_beside(self: &Arc<Self>) {
         let probe = self.clone();
         tokio::task::spawn_blocking(move || probe.builds().for_each(|build| drop(build.packed())));

@@ -42,9 +42,9 @@ if [ $c = gzip ]; then e=$( { head -c $z | gzip -dc > "$t"; } 2>&1 ); else e=$( 
 same "$t" && chmod 700 "$t" && mv -f "$t" "$p" || { say BAD $d: $e; exit 4; };
 trap - 0 1 2 13 15; say READY $$ sent $p; exec "$p" @ARGUMENT@"#;
 
-/// Says whether the probe lies where [`INSTALL`] would find it; that checks what it finds. Of the shell alone: hundreds of nodes may be
-/// asked at once, and a program started on each is what takes longest.
-const FIND: &str = r#"i=; read -r i < /proc/sys/kernel/hostname; w=lacks;
+/// Says whether the probe lies where [`INSTALL`] would find it; that checks what it finds. The shell starts no other program if it can:
+/// hundreds of nodes may be asked at once, and starting programs takes longest.
+const FIND: &str = r#"i=; read -r i < /proc/sys/kernel/hostname; w=lacks; case $i in *_*) i=$(echo $i | tr -cd A-Za-z0-9.-);; esac;
 for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do for f in @FILES@; do for p in "$b"/muster-*/$f.$i; do
 [ -f "$p" ] && [ -x "$p" ] && [ -O "$p" ] && w=has; done; done; done; echo "$n $w $SLURMD_NODENAME""#;
 
@@ -278,6 +278,24 @@ mod tests {
         sh(home.path(), &clean("w", &[]), b"");
         assert_eq!(found(&says(), "w"), Some(("n001", false)));
         assert_eq!(found("n001", "w"), None);
+    }
+
+    #[test]
+    fn a_node_whose_name_holds_an_underscore_is_found_to_have_the_probe() {
+        let (home, probe) = (tempfile::tempdir().unwrap(), probe());
+        let uname = home.path().join("uname");
+        let name = home.path().join("hostname");
+        std::fs::write(&uname, "#!/bin/sh\necho gpu_01.hall-2\n").unwrap();
+        std::fs::set_permissions(&uname, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::write(&name, "gpu_01.hall-2\n").unwrap();
+        let install = install("w", &probe, &[], "serve", None);
+        let install = format!("PATH={}:$PATH; export PATH; {install}", home.path().display());
+        sh(home.path(), &install, &probe.main().packed().unwrap());
+        let find = find("w", &probe, &[]).replace("/proc/sys/kernel/hostname", &name.display().to_string());
+        assert_eq!(
+            found(&sh(home.path(), &format!("export SLURMD_NODENAME=gpu1; {find}"), b""), "w"),
+            Some(("gpu1", true))
+        );
     }
 
     #[test]
