@@ -20,8 +20,8 @@ const ROUNDS: usize = 3;
 
 #[test]
 #[ignore = "a campaign: tests/campaign slurm-speed"]
-fn a_scan_by_srun_takes_no_longer_than_one_by_ssh() {
-    let name = "a_scan_by_srun_takes_no_longer_than_one_by_ssh";
+fn scans_by_srun_and_by_ssh_are_timed_in_turns() {
+    let name = "scans_by_srun_and_by_ssh_are_timed_in_turns";
     if !is_root() {
         return skip(name, Lacks::Root, "namespaces for the nodes");
     }

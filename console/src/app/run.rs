@@ -27,7 +27,7 @@ use crate::{judge, views, work};
 /// How often a console that only looks asks for what is new, and of how many runs.
 const FOLLOW: Duration = Duration::from_secs(3);
 const FOLLOWED: usize = 8;
-/// It rests at least so many times as long as the last look took.
+/// Shortest pause between two looks, as a multiple of the time that the last one took.
 const RESTS: u32 = 4;
 /// Said while they are read.
 const READING: &str = "reading the stored runs";
@@ -137,7 +137,7 @@ impl App {
                     Err(why) => board.say(Level::Error, format!("the database cannot be read: {why:#}")),
                 }
                 first = false;
-                // Of thousands of nodes a look takes seconds, which the console that writes needs itself.
+                // With thousands of nodes a look takes seconds of CPU time, which the writing console needs.
                 std::thread::sleep(FOLLOW.max(RESTS * begun.elapsed()));
             }
         });

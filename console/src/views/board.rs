@@ -477,7 +477,7 @@ impl Inner {
         if !is_work(&record.work) {
             return;
         }
-        // Of what another console writes nothing else is heard.
+        // A console that follows another one hears of nothing but its records.
         self.now.last_frame_ms = self.now.last_frame_ms.max(Some(record.at_ms));
         let total = self.now.progress.total.max(1);
         let nodes = self.nodes.len().max(1);

@@ -4,7 +4,7 @@ use crate::code::{Compare, Number, One, Two, Ty};
 
 pub(crate) type Lanes = [u64; 32];
 
-/// `f` of every lane, in a loop, of which the compiler makes vectors; `array::map` stays a call for each lane.
+/// `f` of every lane, as a loop, which the compiler turns into vector instructions; `array::map` stays one call for each lane.
 #[inline]
 pub(crate) fn each(a: &Lanes, f: impl Fn(u64) -> u64) -> Lanes {
     let mut out = *a;
@@ -147,9 +147,9 @@ pub(crate) fn fma(ty: Ty, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     std::array::from_fn(|l| f64::from_bits(a[l]).mul_add(f64::from_bits(b[l]), f64::from_bits(c[l])).to_bits())
 }
 
-/// `product + c` rounded once to f32. The product of two f32 is exact in f64; the sum is rounded to odd there (Boldo and Melquiond,
-/// Emulation of FMA and correctly rounded sums, 2008), so that rounding it again rounds the exact sum. Without a library's call for
-/// each lane, which processors without this instruction would need.
+/// `product + c`, rounded once to f32. The product of two f32 is exact in f64. The sum is rounded to odd there, so that rounding it
+/// again gives what rounding the exact sum would (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008).
+/// `mul_add` is a call into a library for every lane, unless the compiler may assume a processor that has the instruction.
 #[inline]
 fn rounded(product: f64, c: f32) -> f32 {
     let c = f64::from(c);

@@ -29,7 +29,7 @@ pub(crate) struct Place {
     pub(crate) begin: u64,
 }
 
-/// Runs a block to its end; the cycles it took. `spare` are registers of warps that are done.
+/// Runs a block to its end; the cycles it took. `spare` are registers of finished warps.
 pub(crate) fn run(
     launch: &Launch<'_>,
     place: Place,

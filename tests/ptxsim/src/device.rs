@@ -48,7 +48,7 @@ pub struct Device {
     /// What is wrong with it.
     pub faults: Faults,
     rng: Rng,
-    /// Registers of warps that are done, for those of the next block.
+    /// Registers of finished warps, for the next block to reuse.
     spare: Vec<Vec<Lanes>>,
 }
 

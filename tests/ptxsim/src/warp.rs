@@ -37,8 +37,8 @@ pub(crate) struct Warp {
 }
 
 impl Warp {
-    /// Number `index` of a block of so many threads. Takes the registers of one that is done: thousands of new pages for every block
-    /// would take longer than what is computed in them.
+    /// Warp number `index` of a block of so many threads. It reuses the registers of a finished warp: touching thousands of fresh
+    /// pages for every block took longer than the block's work.
     pub(crate) fn new(launch: &Launch<'_>, (index, threads): (u32, u32), mut registers: Vec<Lanes>) -> Self {
         let first = index * 32;
         let lanes = (threads - first).min(32);
@@ -87,7 +87,7 @@ impl Warp {
     /// The lanes that stand lowest among `candidates`, and where: code that was jumped over waits for those before.
     pub(crate) fn lowest(&self, candidates: u32) -> Option<(u32, u32)> {
         let first = self.pc[lanes(candidates).next()?];
-        // So it is for most instructions, and one comparison is quicker than 32.
+        // Lanes rarely diverge, and one comparison is quicker than 32.
         if self.pc == [first; 32] {
             return Some((first, candidates));
         }
@@ -106,7 +106,7 @@ impl Warp {
         self.operand(Some(arg), env, &mut None).ok().copied()
     }
 
-    /// Values of an operand: those of a register are not copied, others are made in `room`.
+    /// Values of an operand: borrowed from a register, or made in `room`.
     pub(crate) fn operand<'a>(
         &'a self,
         arg: Option<&Arg>,
@@ -121,7 +121,7 @@ impl Warp {
         })
     }
 
-    /// Sends the lanes of `group` to the instruction `to`.
+    /// Moves the lanes of `group` to instruction `to`.
     pub(crate) fn go(&mut self, group: u32, to: u32) {
         if group == u32::MAX {
             self.pc = [to; 32];

@@ -20,7 +20,7 @@ use crate::work::{Update, followed};
 const EVERY_MS: u64 = 1_000;
 /// Milliseconds that a node is assumed to need before it starts to measure, until one has shown it.
 const FIRST_OVERHEAD: f64 = 1_000.0;
-/// As many nodes have to have begun until it is believed how fast they do.
+/// Number of nodes that must have begun before their rate counts.
 const BEGUN: usize = 10;
 /// At least this share of a piece of work is left while it runs, however long it has taken.
 const LEAST_LEFT: f64 = 0.05;
@@ -372,12 +372,12 @@ impl Course {
         let begun = self.until_begun(&waiting, now);
         let ms = through(at_work.into_iter().chain(waiting), self.at_once) as f64;
         let measured = if sum.ms > 0.0 { ms * sum.measured / sum.ms } else { 0.0 };
-        // That nodes begin so slowly was seen.
+        // The rate at which nodes begin is a measurement.
         Weighed { ms: ms.max(begun), measured: measured + (begun - ms).max(0.0) }
     }
 
-    /// Milliseconds until nodes that wait have begun one after another as fast as others did, and the last of them is through:
-    /// connections are opened a few at a time, however many nodes may be at work.
+    /// Milliseconds until the last of the waiting nodes is done, if nodes go on to begin at the rate seen so far: connections are
+    /// opened a few at a time, however many nodes may be at work.
     fn until_begun(&self, waiting: &[u64], now: u64) -> f64 {
         let began = || self.turns.values().map(|turn| turn.began_ms);
         let Some((first, last)) = began().min().zip(began().max()) else { return 0.0 };
