@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::context::{Reporter, Shared};
@@ -13,12 +13,10 @@ use crate::probe::{Build, Probe};
 use crate::script::{Answer, answer};
 use crate::settings::Settings;
 
-/// Bytes between two looks at how far the upload is; slices of the one shared buffer.
-const CHUNK: usize = 128 * 1024;
-/// Bytes handed to the connection at a time. Several such messages (`channel_buffer_size` and a few) may be on their way to be
-/// written at once, and a connection keeps the buffer that holds them for as long as it is open: packets of the usual 32 kB
-/// would make it eight times as large; smaller ones save little memory and cost CPU time (docs/SCALE.md).
-const PIECE: usize = 4 * 1024;
+/// Bytes handed to the connection at a time, and between two looks at how far the upload is; slices of the one shared buffer. It goes out in the
+/// largest packets that SSH has: an sshd whose node takes bytes more slowly than they come copies all that it keeps with every packet. The next ones are
+/// handed over once these are taken, as a connection keeps the buffer of all that is queued at once for as long as it is open (docs/SCALE.md).
+const CHUNK: usize = 64 * 1024;
 /// Most bytes of noise and answers before the probe speaks.
 const TALK: usize = 256 * 1024;
 
@@ -139,13 +137,31 @@ async fn send(pipe: &mut Pipe, bytes: Bytes, settings: &Settings, report: &Repor
     Ok(Early { heard, sent: Sent(done, bytes.len()) })
 }
 
+/// Bytes that say when they are given back.
+struct Lent {
+    bytes: Bytes,
+    _taken: oneshot::Sender<()>,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The same bytes, and what ends when nobody holds them any more.
+fn lend(bytes: Bytes) -> (Bytes, oneshot::Receiver<()>) {
+    let (sender, taken) = oneshot::channel();
+    (Bytes::from_owner(Lent { bytes, _taken: sender }), taken)
+}
+
 /// Whether the chunk was taken; false when the other side closed or said too much meanwhile.
 async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Result<bool, russh::Error> {
     let Pipe { write, read, exit, errors, .. } = pipe;
     let sending = async {
-        for start in (0..chunk.len()).step_by(PIECE) {
-            write.data(chunk.slice(start..(start + PIECE).min(chunk.len()))).await?;
-        }
+        let (lent, taken) = lend(chunk);
+        write.data(lent).await?;
+        let _ = taken.await;
         Ok(())
     };
     tokio::pin!(sending);
