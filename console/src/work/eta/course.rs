@@ -1,7 +1,8 @@
 //! Follows a run by the engine's updates: what is done, what is in progress and what is left.
 
+mod elsewhere;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 
 use muster_fleet::LinkState;
 use muster_playbook::{Phase, Plan};
@@ -14,7 +15,7 @@ use super::expected::{Basis, Expected};
 use super::steady::steady;
 use super::window::through;
 use crate::judge::Told;
-use crate::work::{Update, followed};
+use crate::work::Update;
 
 /// Time between two estimates, milliseconds.
 const EVERY_MS: u64 = 1_000;
@@ -145,36 +146,6 @@ impl Course {
             again_ms: durations.again_ms,
             measured: false,
             shown: None,
-        }
-    }
-
-    /// A run of `plan` by another console, reconstructed from its results. `None` while it measures doubtful nodes again: only the
-    /// other console knows which.
-    #[must_use]
-    pub fn elsewhere(plan: &Plan, durations: &Durations, at_once: usize, told: &Told) -> Option<Self> {
-        let mut course = Self::new(plan, durations, at_once, &BTreeSet::new());
-        let of = |record: &'_ Arc<Record>| Some((followed::part(plan, record)?, record.clone()));
-        let mut records: Vec<(usize, Arc<Record>)> = told.all().filter_map(of).collect();
-        records.sort_by_key(|(part, record)| (record.at_ms, *part));
-        let mut under_way = None;
-        for (part, record) in &records {
-            let stretch = plan.stretch_of(*part);
-            if under_way != Some(stretch.start) {
-                under_way = Some(stretch.start);
-                course.begin(stretch.start, (0, 0), stretch.len() - 1, record.at_ms);
-                course.begin_turns(record.at_ms.saturating_sub(record.elapsed_ns / 1_000_000));
-            }
-            course.recorded(record, record.at_ms);
-        }
-        course.gone.extend(told.gone.iter().filter_map(|node| course.numbers.get(node)));
-        (course.at < course.planned).then_some(course)
-    }
-
-    /// Starts the first `at_once` nodes of the current phase.
-    fn begin_turns(&mut self, at_ms: u64) {
-        let Some(Stretch::Each { nodes, .. }) = self.phases.get(self.at) else { return };
-        for nr in nodes.iter().take(self.at_once).copied().collect::<Vec<_>>() {
-            self.turn(nr, at_ms).since_ms = Some(at_ms);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Simulated runs whose end is known, followed second by second: how far off were the estimates?
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use muster_analysis::checks::Policy;
 use muster_fleet::LinkState;
@@ -115,7 +116,7 @@ impl Scene {
                 self.names().into_iter().enumerate().filter(|(_, name)| !open(name).is_empty()).collect();
             let work = nodes.iter().map(|(_, name)| open(name).len()).sum();
             all.push((start, What::Phase { index, nodes: nodes.len(), work }));
-            let mut places = vec![start; self.at_once];
+            let mut places = vec![start; self.at_once.min(self.nodes)];
             for (at, (nr, name)) in nodes.into_iter().enumerate() {
                 let place = places.iter_mut().min().unwrap();
                 let begins = (*place).max(start + (at as f64 * self.apart * 1e3) as u64);
@@ -246,6 +247,27 @@ fn nodes_that_are_connected_one_after_another_hold_up_the_end() {
     let told = follow(&Scene { apart: 0.1, phases: short, ..Scene::new(1200, 2000) });
     assert!(told.end > 110_000);
     told.holds(1.3);
+}
+
+#[test]
+fn a_run_that_another_console_carries_ends_no_sooner_than_its_nodes_begin() {
+    let short = vec![vec![("collect/cpu", 0.2), ("cpu-gemm", 3.0), ("cpu-stream", 1.0)]];
+    for (nodes, apart) in [(1200, 0.1), (64, 0.01)] {
+        let scene = Scene { apart, phases: short.clone(), ..Scene::new(nodes, usize::MAX >> 1) };
+        let happenings = scene.happenings();
+        let end = happenings.last().unwrap().0;
+        for share in [0.3, 0.5, 0.7] {
+            let now = (end as f64 * share) as u64;
+            let records = happenings.iter().filter_map(|(at, what)| match what {
+                What::Records(record) if *at <= now => Some((0, Arc::new(record.as_ref().clone()))),
+                _ => None,
+            });
+            let records: Vec<_> = records.collect();
+            let course = Course::of_records(&scene.plan(), &scene.durations(), scene.at_once, &records);
+            let ratio = course.left(now).ms as f64 / (end - now) as f64;
+            assert!((0.6..1.5).contains(&ratio), "{nodes} nodes, {share}: {ratio}");
+        }
+    }
 }
 
 #[test]
