@@ -90,7 +90,7 @@ fn rotten_bits_are_told_by_every_command_or_change_no_answer() {
     for ((code, out), words) in before.iter().zip(READERS) {
         assert!(code.is_some_and(|code| code < 4) && !out.is_empty(), "{words:?}: {code:?}");
     }
-    let count = std::env::var("MUSTER_FLIPS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+    let count = std::env::var("MUSTER_FLIPS").ok().and_then(|n| n.parse().ok()).unwrap_or(26);
     let (mut draw, mut told) = (Draw::new(7), 0);
     for round in 0..count {
         restore(&place, &whole);
