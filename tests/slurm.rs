@@ -182,6 +182,9 @@ fn a_scan_by_srun_measures_every_node_that_slurm_gives_and_leaves_nothing() {
         assert!(values(&report, name) > 0, "{name}: {}", node(&report, name));
     }
     assert_eq!(broadcasts(), 1);
+    let refused = scan(&console, &["-w", "n001", "--slurm=reservation=none-such"]);
+    let why = node(&refused, "n001")["reasons"].to_string();
+    assert!(why.contains("salloc gave no nodes") && why.contains("reservation"), "{why}");
     let again = scan(&console, &["-w", "n[001-002]"]);
     assert!(values(&again, "n001") > 0 && values(&again, "n002") > 0, "{again}");
     assert_eq!(broadcasts(), 1, "nodes that have the probe are not sent it again");

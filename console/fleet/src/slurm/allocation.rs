@@ -10,7 +10,7 @@ use muster_wire::clean;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::step::program;
 use super::{Options, host_list};
@@ -21,8 +21,8 @@ const WAIT: u32 = 600;
 const KEPT: usize = 4 << 10;
 
 /// Waits for the end of its input, which comes with the end of the console, and ends salloc then, whether it waits or holds. Its own
-/// output is closed, so that the end of that is the end of salloc.
-const KEEPER: &str = r#""$@" </dev/null & p=$!; exec >/dev/null; cat; kill $p 2>/dev/null; wait $p"#;
+/// outputs are closed, so that the end of those is the end of salloc.
+const KEEPER: &str = r#""$@" </dev/null & p=$!; exec >/dev/null 2>&1; cat; kill $p 2>/dev/null; wait $p"#;
 /// What salloc runs: says its job, and sleeps until it is ended.
 const HOLDER: &str = r#"echo "muster-job $SLURM_JOB_ID"; exec sleep 2147483647"#;
 
@@ -71,11 +71,7 @@ impl Allocation {
             Ok(Some(job)) => {
                 Ok(Self { job, nodes: nodes.iter().cloned().collect(), over, until, ready, words, _hold: hold })
             }
-            Ok(None) => {
-                // Its last words may come a moment after its end.
-                let _ = timeout(Duration::from_secs(1), child.wait()).await;
-                Err(format!("salloc gave no nodes: {}", words.text()))
-            }
+            Ok(None) => Err(format!("salloc gave no nodes: {}", words.text())),
             Err(_) => Err(format!("Slurm gave no nodes within {wait} s (wait=SECONDS is how long): {}", words.text())),
         }
     }
@@ -144,4 +140,28 @@ async fn follow(
 fn id_of(text: &str) -> Option<String> {
     let id = text.trim();
     (!id.is_empty() && id.bytes().all(|b| b.is_ascii_digit())).then(|| id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_of_what_is_kept_is_seen_while_its_keeper_waits() {
+        let mut keeper = program("sh");
+        keeper.args(["-c", KEEPER, "sh", "sh", "-c", "echo salloc: error: no such reservation >&2; exit 1"]);
+        keeper.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = keeper.spawn().unwrap();
+        let hold = child.stdin.take().unwrap();
+        let (words, over) = (Words::default(), Arc::new(AtomicBool::new(false)));
+        let (job, mut told) = watch::channel(None);
+        let (seen, _ready) = watch::channel(false);
+        tokio::spawn(listen(child.stderr.take().unwrap(), job.clone(), words.clone()));
+        tokio::spawn(follow(child.stdout.take().unwrap(), (job, seen), over.clone()));
+        let granted = tokio::time::timeout(Duration::from_secs(30), told.wait_for(Option::is_some)).await;
+        assert!(granted.unwrap().is_err(), "nothing is granted, and that is known at once");
+        assert_eq!((words.text().as_str(), over.load(Ordering::Relaxed)), ("no such reservation", true));
+        drop(hold);
+        child.wait().await.unwrap();
+    }
 }
